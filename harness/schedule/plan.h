@@ -1,0 +1,36 @@
+// What the scheduler needs to know of a case before it runs: plain data, borrowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/case/case.h"
+
+namespace handoff::schedule {
+
+// Controlled threads of one execution: those of the program and those that they create. One bit each in a thread set.
+inline constexpr int kMaxControlled = 16;
+using ThreadSet = std::uint32_t;
+constexpr ThreadSet Only(int thread) { return ThreadSet{1} << thread; }
+constexpr bool Has(ThreadSet set, int thread) { return (set >> thread & 1U) != 0; }
+
+// What a strategy must know beforehand, counted in a pilot run of the same program without any voluntary switch.
+struct Profile {
+  std::uint64_t steps = 0;                      // points of the plan's granularity, all threads (PCT's k)
+  std::uint64_t steps_of[kMaxControlled] = {};  // the same, per thread (SURW's counts)
+};
+
+struct Plan {
+  Strategy strategy = Strategy::kListed;
+  Granularity granularity = Granularity::kOp;
+  std::uint8_t parameter = 0;           // see Case::parameter
+  int threads = 0;                      // of the program; threads they create come later
+  std::uint64_t seed = 0;               // Seed(case)
+  const std::uint8_t* bytes = nullptr;  // borrowed from the case until the run has ended
+  std::size_t byte_count = 0;
+  const Switch* switches = nullptr;  // borrowed from the case until the run has ended
+  std::size_t switch_count = 0;
+  Profile profile;  // all zero unless NeedsProfile(strategy)
+};
+
+}  // namespace handoff::schedule

@@ -1,0 +1,45 @@
+// What happened in an execution: every decision that differs from the default, the steps worth showing, and their hash.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/schedule/plan.h"
+#include "harness/schedule/strategy.h"
+
+namespace handoff::schedule {
+
+// Steps kept for the trace; an execution with more keeps the last ones (a finding is at the end).
+inline constexpr std::size_t kMaxSteps = 4096;
+
+enum class StepKind : std::uint8_t { kBegin, kEnd, kPoint, kSwitch, kWait, kTimeout, kCreate, kExit };
+
+// One row of a trace.
+struct Step {
+  StepKind kind = StepKind::kBegin;
+  PointKind point = PointKind::kOp;  // of a switch
+  std::uint8_t thread = 0;
+  std::uint8_t to = 0;       // of a switch or a creation
+  std::uint32_t object = 0;  // of a point or a wait: number in order of first appearance, 0 if none
+  Position at;
+  const char* what = nullptr;  // of a point or a wait: a string literal, else null
+};
+
+// Owned by the scheduler; the driver reads it between two runs, a failure handler at any time.
+struct Record {
+  std::uint64_t hash = 0;  // of all decisions, free of addresses: equal runs have equal hashes
+  std::uint64_t decisions = 0;
+  std::uint64_t accesses = 0;  // instrumented accesses of controlled threads
+  std::size_t switch_count = 0;
+  bool switches_lost = false;  // more than kMaxSwitches: the run cannot be written as `listed`
+  std::size_t step_count = 0;  // ever; those kept are the last kMaxSteps, at index % kMaxSteps
+  Profile profile;
+  Switch switches[kMaxSwitches];
+  Step steps[kMaxSteps];
+};
+
+// The current run's, or the last one's. Any thread that holds the baton, the driver, and signal handlers (which may see it
+// half-written).
+const Record& CurrentRecord();
+
+}  // namespace handoff::schedule

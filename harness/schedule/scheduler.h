@@ -1,0 +1,61 @@
+// The baton: the right to run. One controlled thread holds it; everybody else is parked.
+//
+// Compiled without sanitizers, coverage and weak symbols. Parking is a raw futex (threads) or a change of stacks (fibers),
+// neither of which ThreadSanitizer sees as synchronisation, so it judges the subject as if nobody had ordered its threads. The
+// only edges of ours run from the driver to each thread at the start of an execution and back at its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/schedule/plan.h"
+#include "harness/schedule/record.h"
+
+namespace handoff::schedule {
+
+// What the program's threads run on. Fibers share the driver's OS thread: for subjects in pure C++ that use no thread-local state
+// of their own. Threads serve everything else.
+enum class Carrier : std::uint8_t { kFiber, kThread };
+
+// What the threads do. Functions are called with `context` and must not throw. Owned by the caller, alive for the whole process
+// (carriers keep it).
+struct Body {
+  void* context = nullptr;
+  // Once per carrier and process, on the carrier itself, one carrier after another, uncontrolled. May be null.
+  void (*start)(void* context, int thread) = nullptr;
+  // Operation `index` of `thread`, controlled.
+  void (*operation)(void* context, int thread, int index) = nullptr;
+  // On each carrier, one after another, uncontrolled, when all operations have ended and `needs_finish` said so. May be null.
+  void (*finish)(void* context, int thread) = nullptr;
+  bool (*needs_finish)(void* context) = nullptr;
+};
+
+// Something the scheduler itself found wrong. The handler is called on the thread that noticed, with the baton held; it must not
+// return.
+enum class FailureKind : std::uint8_t { kDeadlock, kLivelock, kHarness };
+using FailureHandler = void (*)(FailureKind kind, const char* text);
+void SetFailureHandler(FailureHandler handler);
+
+// Points (waits, yields and forced pre-emptions included) inside one operation before it is called a livelock. The largest
+// operation of ours that ends makes a few hundred.
+inline constexpr std::uint32_t kMaxPointsPerOperation = 20'000;
+// Accesses without a point after which a thread is taken for spinning and pre-empted, at every granularity (instrumented builds).
+inline constexpr std::int64_t kSpinAccesses = 100'000;
+
+// Runs one execution of a program with `operations[t]` operations on thread t and returns when all its threads have ended. Called
+// by one driver thread at a time, which is not controlled itself. The record is the scheduler's own and valid until the next Run.
+const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int* operations);
+
+// The number of the calling thread if it is controlled now, else -1. Any thread.
+int Self();
+// Where a controlled thread stands. Any thread, while it holds the baton.
+Position Where(int thread);
+// No points on the calling thread until the matching Resume; may be nested. For the harness's own work in the middle of an
+// operation.
+void Pause();
+void Resume();
+
+// What the finest granularity is in this build, and why: access points need a sanitizer whose calls we own (x86-64).
+Granularity FinestGranularity();
+
+}  // namespace handoff::schedule

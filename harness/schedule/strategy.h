@@ -1,0 +1,85 @@
+// Who decides at a point. One strategy a file; each cites its source and keeps its state in one static object.
+//
+// Compiled without sanitizers, coverage and weak symbols, like everything in this folder: what synchronises here must stay
+// invisible to ThreadSanitizer. Called by the holder of the baton only, so nothing in here needs a lock.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/schedule/plan.h"
+
+namespace handoff::schedule {
+
+enum class PointKind : std::uint8_t {
+  kGate,    // before anyone runs: who goes first
+  kOp,      // between two operations of the current thread
+  kSync,    // before a synchronising step
+  kAccess,  // before a memory access: the distance asked for with NextAccess is used up
+  kWait,    // the current thread cannot go on: it waits for somebody
+  kEnd,     // the current thread has ended
+  kYield,   // the current thread called sched_yield, or sleeps: it can go on, but waits for others in all likelihood
+  kSpin,    // the current thread made a great many accesses without a point: it spins, in all likelihood
+};
+
+// What a strategy sees. `ready` and `timed` are disjoint and never both empty.
+struct Decision {
+  PointKind kind = PointKind::kGate;
+  int current = -1;           // who stands at the point; -1 at the gate
+  bool can_continue = false;  // `current` is one of `ready`
+  ThreadSet ready = 0;        // can run
+  ThreadSet timed = 0;        // wait with a time limit: chosen, they time out. Priority strategies choose them last
+  Position at;                // where `current` stands
+  std::uint64_t step = 0;     // points of the plan's granularity passed so far, all threads; an access counts as one
+  // Per controlled thread, the object its next step touches (numbers from 1 in order of first appearance), 0 if unknown.
+  // Borrowed.
+  const std::uint32_t* pending = nullptr;
+};
+
+// "No point at an access": the thread runs on to its next `sync` or `op` point.
+inline constexpr std::int64_t kNever = INT64_MAX;
+
+class Strategy {
+ public:
+  Strategy() = default;
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
+  virtual ~Strategy();  // out of line: the virtual table belongs to strategy.cc and is not weak
+
+  // Forgets the last run. `plan` is borrowed until the next Begin.
+  virtual void Begin(const Plan& plan) = 0;
+  // Thread `thread` was created by a controlled thread and can run from now on. The program's own threads are there from the
+  // start.
+  virtual void Created(int thread);
+  // A member of `ready` or of `timed`.
+  virtual int Choose(const Decision& decision) = 0;
+  // After how many accesses of `thread` (at least 1) Choose is asked again, or kNever. Asked whenever `thread` goes on from a
+  // point and the plan's granularity is `access`; `at` and `step` are where it stands.
+  virtual std::int64_t NextAccess(int thread, const Position& at, std::uint64_t step) = 0;
+};
+
+// The strategy's one object. `kFree` has none: nobody decides there.
+Strategy& GetStrategy(handoff::Strategy which);
+
+// Whether Plan::profile must be filled in (PCT, SURW).
+bool NeedsProfile(handoff::Strategy which);
+
+// One object each, defined in the file of its name.
+Strategy& BytesStrategy();
+Strategy& RandomStrategy();
+Strategy& PctStrategy();
+Strategy& PosStrategy();
+Strategy& SurwStrategy();
+Strategy& ListedStrategy();
+
+// The first member of a set that is not empty.
+inline int First(ThreadSet set) { return __builtin_ctz(set); }
+// The default at every point, from which `listed` switches differ: go on; else the first thread that can run; else the first that
+// can time out.
+inline int DefaultChoice(const Decision& d) {
+  if (d.can_continue && d.kind != PointKind::kYield && d.kind != PointKind::kSpin) return d.current;
+  const ThreadSet others = d.current >= 0 ? d.ready & ~Only(d.current) : d.ready;
+  if (others != 0) return First(others);
+  return d.ready != 0 ? First(d.ready) : First(d.timed);
+}
+
+}  // namespace handoff::schedule
