@@ -1,0 +1,37 @@
+// A finding: a failed judgement with all that is needed to replay and explain it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/case/case.h"
+#include "harness/schedule/record.h"
+
+namespace handoff {
+
+// One of the two accesses of a race, or the access of a memory error.
+struct Site {
+  std::string module;    // base name of the binary or library: "dlpack_capsule"
+  std::string function;  // demangled, without arguments
+  std::string access;    // "read", "write", "atomic read", "atomic write", "free"
+};
+
+// One row of the trace, copied from the scheduler's record.
+using TraceStep = schedule::Step;
+
+struct Finding {
+  std::string kind;              // "data-race", "heap-use-after-free", "double-delete", "deadlock", "abort", "timeout", ...
+  std::string target;            // target's name
+  std::string twin;              // twin's name, or "" for the safe one
+  std::string rule;              // the oracle's rule, or ""
+  std::string detail;            // the oracle's or the scheduler's sentences; for signals the name
+  std::vector<Site> sites;       // of sanitizer reports: racing pair, or the failing access
+  std::string report;            // the sanitizer's own text, "" if none
+  Case recorded;                 // the case that fails, in the form in which it is published
+  std::vector<TraceStep> trace;  // of the failing run, oldest first
+  std::uint64_t trace_hash = 0;
+};
+
+}  // namespace handoff
