@@ -1,0 +1,1 @@
+"""The parts of scripts/handoff, one concern a module."""

@@ -1,0 +1,22 @@
+"""Exit codes of every verb, and the one exception that ends a verb with a sentence."""
+
+CLEAN = 0
+FAILED = 1  # usage, set-up, or a failed test
+TIMEOUT = 70
+OUT_OF_MEMORY = 71
+INTERRUPTED = 72
+FINDING = 77
+
+# libFuzzer's own numbers, so that a target run by hand and the command agree.
+NAMES = {CLEAN: "clean", FAILED: "error", TIMEOUT: "timeout", OUT_OF_MEMORY: "out of memory", INTERRUPTED: "interrupted", FINDING: "finding"}
+
+
+class Failure(Exception):
+    """Ends the verb with exit code 1; the text is the one sentence a person reads."""
+
+
+def choose(kind: str, wanted: str, valid: list[str]) -> str:
+    """Returns `wanted`, or fails with the list of what would have been valid."""
+    if wanted not in valid:
+        raise Failure(f"Unknown {kind} '{wanted}'; expected one of: {', '.join(valid) or '(none built)'}.")
+    return wanted

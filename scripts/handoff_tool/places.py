@@ -1,0 +1,50 @@
+"""Where things are: the checkout, the cache, and what the cache holds."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """A reader sees the old file or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Everything that is built or gathered outside the checkout; safe to delete as a whole."""
+
+    folder: Path
+
+    @staticmethod
+    def find(option: str | None) -> "Cache":
+        chosen = option or os.environ.get("HANDOFF_CACHE") or "~/.cache/handoff"
+        return Cache(Path(chosen).expanduser().resolve())
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def sources(self) -> Path:
+        return self.folder / "sources"
+
+    def corpus(self, target: str) -> Path:
+        return self.folder / "corpus" / target
+
+    def settings(self) -> dict[str, Any]:
+        """Choices of an earlier `setup` (another Python source, another DLPack folder) that later verbs must keep to."""
+        try:
+            return dict(json.loads((self.folder / "settings.json").read_text()))
+        except (OSError, ValueError):
+            return {}
+
+    def remember(self, **choices: str) -> None:
+        write_atomically(self.folder / "settings.json", json.dumps(self.settings() | choices, indent=1) + "\n")
