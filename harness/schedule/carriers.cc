@@ -1,0 +1,250 @@
+// What the program's threads run on: fibers of the driver's OS thread, or OS threads. Both persist from one execution to the next
+// and are never destroyed (law 6).
+#include <pthread.h>
+#include <sched.h>
+
+#include "harness/schedule/edges.h"
+#include "harness/schedule/raw_syscall.h"
+#include "harness/schedule/state.h"
+
+namespace handoff::schedule {
+namespace {
+
+// What a carrier that is handed the baton between executions is to do.
+enum class Command : std::uint8_t { kRun, kFinish, kFree };
+Command command = Command::kRun;
+
+char start_edge;
+char end_edge;
+
+// Futex words: 1 = go. Of an OS thread, by number; of the host of the fibers; of the driver.
+std::uint32_t go[kMaxControlled];
+std::uint32_t host_go;
+std::uint32_t driver_go;
+Fiber* host_next = nullptr;  // whom the host goes on with
+
+Fiber* fibers[kMaxThreads];  // owned by fiber.cc; null until made
+bool threads_made[kMaxThreads];
+bool on_fibers = false;  // this execution's carrier
+
+// Strategy `free`: threads that have not yet arrived at the gate, and those that have not yet ended.
+std::uint32_t to_arrive;
+std::uint32_t to_end;
+
+// Polls before sleeping: a hand-over to a thread that still polls costs a tenth of one through the kernel. Kept short, because
+// two targets fuzzed side by side share the processors.
+constexpr int kPolls = 200;
+
+// Release on the word orders everything that the giver did before everything that the taker does: the scheduler's plain fields
+// rely on it. ThreadSanitizer sees none of it, since this file is not instrumented.
+void Set(std::uint32_t* word) {
+  __atomic_store_n(word, 1U, __ATOMIC_RELEASE);
+  FutexWake(word, 1);
+}
+void Await(std::uint32_t* word) {
+  for (int i = 0; i < kPolls && __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) FutexWait(word, 0);
+  __atomic_store_n(word, 0U,
+                   __ATOMIC_RELAXED);  // only the giver of the next turn writes it again, and it needs this thread's word first
+}
+
+void RunControlled(int id) {
+  SetSelf(id);
+  Acquire(&start_edge);
+  RunOperations(id);
+  Release(&end_edge);
+  Leave(id);
+}
+
+// On a carrier, uncontrolled: `finish` for thread `id`.
+void RunFinish(int id) {
+  Acquire(&start_edge);
+  state.body->finish(state.body->context, id);
+  Release(&end_edge);
+}
+
+// No control: the start edge is taken before the gate, so that nothing orders the threads behind it.
+void RunFree(int id) {
+  Acquire(&start_edge);
+  __atomic_sub_fetch(&to_arrive, 1U, __ATOMIC_ACQ_REL);
+  while (__atomic_load_n(&to_arrive, __ATOMIC_ACQUIRE) != 0) RawSyscall(SYS_sched_yield);
+  for (int k = 0; k < state.operations[id]; ++k) state.body->operation(state.body->context, id, k);
+  Release(&end_edge);
+  if (__atomic_sub_fetch(&to_end, 1U, __ATOMIC_ACQ_REL) == 0) Set(&driver_go);
+}
+
+void FiberMain(void* argument) {
+  const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  Acquire(&start_edge);
+  if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  SwitchFiber(DriverFiber());
+  for (;;) {
+    if (command == Command::kFinish) {
+      RunFinish(id);
+      SwitchFiber(DriverFiber());
+    } else {
+      RunControlled(id);  // its Leave switches away and comes back with the next command
+    }
+  }
+}
+
+void* ThreadMain(void* argument) {
+  const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  Set(&driver_go);
+  for (;;) {
+    Await(&go[id]);
+    switch (command) {
+      case Command::kRun:
+        RunControlled(id);
+        break;
+      case Command::kFree:
+        RunFree(id);
+        break;
+      case Command::kFinish:
+        RunFinish(id);
+        Set(&driver_go);
+        break;
+    }
+  }
+}
+
+// One after another: thread states that are made at once race inside CPython (python/cpython, immortalisation at the first
+// thread).
+void MakeCarriers(int threads) {
+  for (int id = 0; id < threads; ++id) {
+    void* argument = reinterpret_cast<void*>(static_cast<std::intptr_t>(id));
+    if (on_fibers) {
+      if (fibers[id] != nullptr) continue;
+      fibers[id] = NewFiber(FiberMain, argument);
+      Release(&start_edge);
+      SwitchFiber(fibers[id]);
+    } else if (!threads_made[id]) {
+      pthread_t handle;
+      if (pthread_create(&handle, nullptr, ThreadMain, argument) != 0) {
+        Fail(FailureKind::kHarness,
+             "expected to create a thread for the program: pthread_create failed; raise the limit of processes");
+      }
+      pthread_detach(handle);
+      threads_made[id] = true;
+      Await(&driver_go);
+    }
+  }
+}
+
+void Prepare(const Plan& plan, const Body& body, const int* operations) {
+  state.plan = plan;
+  state.body = &body;
+  state.operations = operations;
+  state.count = plan.threads;
+  state.alive = 0;
+  state.holder = -1;
+  state.tickets = 0;
+  Record& record = state.record;
+  record.hash = 0xCBF29CE484222325ULL;
+  record.decisions = record.accesses = 0;
+  record.switch_count = record.step_count = 0;
+  record.switches_lost = false;
+  record.profile = Profile{};
+  ForgetObjects();
+  for (int i = 0; i < plan.threads; ++i) {
+    Thread& thread = state.threads[i];
+    thread = Thread{};
+    thread.fiber = on_fibers ? fibers[i] : nullptr;
+    state.pending[i] = 0;
+    // A thread without operations has ended before it begins: there is nothing to decide about it.
+    thread.state = operations[i] > 0 ? ThreadState::kReady : ThreadState::kDone;
+    if (operations[i] > 0) ++state.alive;
+  }
+}
+
+void RunUnderControl() {
+  state.strategy = &GetStrategy(state.plan.strategy);
+  state.strategy->Begin(state.plan);
+  command = Command::kRun;
+  const int first = FirstThread();
+  state.holder = first;
+  if (on_fibers) {
+    SetSelf(first);
+    SwitchFiber(fibers[first]);
+    SetSelf(-1);
+  } else {
+    Hand(first);
+    Await(&driver_go);
+  }
+}
+
+void RunWithoutControl() {
+  command = Command::kFree;
+  to_arrive = to_end = static_cast<std::uint32_t>(state.plan.threads);
+  for (int i = 0; i < state.plan.threads; ++i) Set(&go[i]);
+  Await(&driver_go);
+}
+
+void FinishThreads() {
+  const Body& body = *state.body;
+  if (body.finish == nullptr || body.needs_finish == nullptr || !body.needs_finish(body.context)) return;
+  command = Command::kFinish;
+  for (int i = 0; i < state.plan.threads; ++i) {
+    Release(&start_edge);
+    if (on_fibers) {
+      SwitchFiber(fibers[i]);
+    } else {
+      Set(&go[i]);
+      Await(&driver_go);
+    }
+    Acquire(&end_edge);
+  }
+}
+
+}  // namespace
+
+void Hand(int next) {
+  if (state.threads[next].fiber != nullptr) {
+    host_next = state.threads[next].fiber;
+    Set(&host_go);
+  } else {
+    Set(&go[next]);
+  }
+}
+
+void Park(int id) {
+  if (state.threads[id].fiber == nullptr) {
+    Await(&go[id]);
+    return;
+  }
+  Await(&host_go);  // this fiber's OS thread is the host: it goes on with whichever fiber was handed the baton
+  SwitchFiber(host_next);
+}
+
+void WakeDriver() {
+  if (on_fibers) {
+    host_next = DriverFiber();
+    Set(&host_go);
+  } else {
+    Set(&driver_go);
+  }
+}
+
+const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int* operations) {
+  const bool free = plan.strategy == handoff::Strategy::kFree;
+  on_fibers = carrier == Carrier::kFiber && !free;
+  state.body = &body;
+  MakeCarriers(plan.threads);
+  Prepare(plan, body, operations);
+  Release(&start_edge);
+  if (free) {
+    RunWithoutControl();
+  } else if (state.alive > 0) {
+    RunUnderControl();
+  }
+  Acquire(&end_edge);
+  FinishThreads();
+  return state.record;
+}
+
+}  // namespace handoff::schedule

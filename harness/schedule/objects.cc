@@ -1,0 +1,86 @@
+// Numbers and owners of the objects that an execution touches, by address but without ever showing one.
+#include "harness/schedule/state.h"
+
+namespace handoff::schedule {
+namespace {
+
+// Slots of both tables: far more than the objects of one execution, so that probing stays short. A full table is not an error:
+// what does not fit has no number and no owner.
+constexpr std::uint32_t kSlots = 2048;
+constexpr std::uint32_t kProbes = 64;
+
+// Forgetting all entries means counting the run up: an entry of another run is empty.
+std::uint32_t run = 1;
+
+struct Numbered {
+  const void* object;
+  std::uint32_t run;
+  std::uint32_t number;
+};
+Numbered numbers[kSlots];
+std::uint32_t last_number = 0;
+
+struct Owned {
+  const void* object;
+  std::uint32_t run;
+  Owner owner;
+};
+Owned owners[kSlots];
+
+std::uint32_t Slot(const void* object) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) * 0x9E3779B97F4A7C15ULL >> 53);
+}
+
+// The entry of `object`, or the empty one where it would go; null if the neighbourhood is full.
+Owned* Find(const void* object) {
+  for (std::uint32_t i = 0; i < kProbes; ++i) {
+    Owned& entry = owners[(Slot(object) + i) % kSlots];
+    if (entry.run != run || entry.object == object) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint32_t ObjectNumber(const void* object) {
+  if (object == nullptr) return 0;
+  for (std::uint32_t i = 0; i < kProbes; ++i) {
+    Numbered& entry = numbers[(Slot(object) + i) % kSlots];
+    if (entry.run == run && entry.object == object) return entry.number;
+    if (entry.run != run) {
+      entry = Numbered{object, run, ++last_number};
+      return entry.number;
+    }
+  }
+  return 0;
+}
+
+void ForgetObjects() {
+  ++run;  // owners too
+  last_number = 0;
+}
+
+Owner* FindOwner(const void* object) {
+  Owned* entry = Find(object);
+  return entry != nullptr && entry->run == run && entry->owner.depth > 0 ? &entry->owner : nullptr;
+}
+
+Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
+  Owned* entry = Find(object);
+  if (entry == nullptr) return nullptr;
+  if (entry->run != run) *entry = Owned{object, run, Owner{}};
+  entry->owner.thread = thread;
+  entry->owner.kind = kind;
+  ++entry->owner.depth;
+  return &entry->owner;
+}
+
+bool DropOwner(const void* object) {
+  Owned* entry = Find(object);
+  if (entry == nullptr || entry->run != run || entry->owner.depth == 0) return true;
+  if (--entry->owner.depth > 0) return false;
+  entry->owner.thread = -1;
+  return true;
+}
+
+}  // namespace handoff::schedule

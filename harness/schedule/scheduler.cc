@@ -1,0 +1,327 @@
+#include "harness/schedule/scheduler.h"
+
+#include "harness/schedule/point.h"
+#include "harness/schedule/raw_syscall.h"
+#include "harness/schedule/state.h"
+
+extern "C" {
+__thread std::int64_t handoff_budget = 0;
+// Called by accesses_*.S when the budget is used up, right before the access.
+void handoff_preempt();
+}
+
+namespace handoff::schedule {
+
+State state;
+
+namespace {
+
+__thread int self = -1;
+FailureHandler failure_handler = nullptr;
+
+// FNV-1a over what identifies a switch.
+void HashSwitch(int from, const Position& at, int to) {
+  const std::uint64_t parts[] = {static_cast<std::uint64_t>(from + 1), at.operation, at.sync, at.access,
+                                 static_cast<std::uint64_t>(to)};
+  for (const std::uint64_t part : parts) state.record.hash = (state.record.hash ^ part) * 0x100000001B3ULL;
+}
+
+void RecordSwitch(const Decision& d, int next) {
+  if (next == DefaultChoice(d)) return;
+  Record& record = state.record;
+  if (record.switch_count == kMaxSwitches) {
+    record.switches_lost = true;
+    return;
+  }
+  Switch& entry = record.switches[record.switch_count++];
+  entry.thread = d.current < 0 ? kGate : static_cast<std::uint8_t>(d.current);
+  entry.to = static_cast<std::uint8_t>(next);
+  entry.at = d.at;
+}
+
+void CountStep(int thread, std::uint64_t steps) {
+  state.record.profile.steps += steps;
+  state.record.profile.steps_of[thread] += steps;
+}
+
+// Whether the plan's granularity has points of this kind. Waits, ends, yields and spins are decisions at every granularity.
+bool Decides(PointKind kind) { return kind != PointKind::kSync || state.plan.granularity != Granularity::kOp; }
+
+Decision Describe(PointKind kind, int current) {
+  Decision d;
+  d.kind = kind;
+  d.current = current;
+  for (int i = 0; i < state.count; ++i) {
+    const Thread& thread = state.threads[i];
+    if (thread.state == ThreadState::kReady) d.ready |= Only(i);
+    if (thread.state == ThreadState::kWaiting && thread.timed) d.timed |= Only(i);
+  }
+  d.can_continue = current >= 0 && Has(d.ready, current);
+  if (current >= 0) d.at = state.threads[current].at;
+  d.step = state.record.profile.steps;
+  d.pending = state.pending;
+  return d;
+}
+
+// Asks the strategy who runs next and notes the answer; -1 if nobody can.
+int Decide(PointKind kind, int current) {
+  const Decision d = Describe(kind, current);
+  if ((d.ready | d.timed) == 0) return -1;
+  const int next = state.strategy->Choose(d);
+  if (next < 0 || !Has(d.ready | d.timed, next)) Fail(FailureKind::kHarness, "a strategy chose a thread that cannot run");
+  ++state.record.decisions;
+  RecordSwitch(d, next);
+  if (next != current) HashSwitch(current, d.at, next);
+  if (Has(d.timed, next)) {
+    state.threads[next].state = ThreadState::kReady;
+    AddStep({.kind = StepKind::kTimeout, .thread = static_cast<std::uint8_t>(next), .at = state.threads[next].at});
+  }
+  if (next != current && current >= 0) {
+    AddStep({.kind = StepKind::kSwitch,
+             .point = kind,
+             .thread = static_cast<std::uint8_t>(current),
+             .to = static_cast<std::uint8_t>(next),
+             .at = d.at});
+  }
+  return next;
+}
+
+// Hands the baton from `current`, which is on this OS thread, to `next`, and returns when `current` holds it again.
+void MoveTo(int current, int next) {
+  if (next == current) return;
+  state.holder = next;
+  Thread& from = state.threads[current];
+  const Thread& to = state.threads[next];
+  if (from.fiber != nullptr && to.fiber != nullptr) {
+    SetSelf(next);
+    SwitchFiber(to.fiber);
+  } else {
+    Hand(next);
+    Park(current);
+  }
+  SetSelf(current);
+}
+
+void CountPoint(Thread& thread) {
+  if (++thread.points > kMaxPointsPerOperation) {
+    Fail(
+        FailureKind::kLivelock,
+        "expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). Look at what it "
+        "waits for in a loop");
+  }
+}
+
+}  // namespace
+
+void SetFailureHandler(FailureHandler handler) { failure_handler = handler; }
+void Fail(FailureKind kind, const char* text) {
+  handoff_budget = 0;
+  SetSelf(-1);
+  if (failure_handler != nullptr) failure_handler(kind, text);
+  __builtin_trap();  // no handler, or it returned
+}
+
+int Self() { return self; }
+void SetSelf(int id) { self = id; }
+int Controlled() { return self >= 0 && state.threads[self].paused == 0 ? self : -1; }
+
+Position Where(int thread) {
+  Position at = state.threads[thread].at;
+  if (thread == self && state.armed != 0) at.access += static_cast<std::uint32_t>(state.armed - handoff_budget);
+  return at;
+}
+const Record& CurrentRecord() { return state.record; }
+
+void AddStep(const Step& step) { state.record.steps[state.record.step_count++ % kMaxSteps] = step; }
+
+void Disarm() {
+  const auto made = static_cast<std::uint64_t>(state.armed - handoff_budget);
+  handoff_budget = 0;
+  state.armed = 0;
+  if (made == 0) return;
+  state.threads[self].at.access += static_cast<std::uint32_t>(made);
+  state.record.accesses += made;
+  if (state.plan.granularity == Granularity::kAccess) CountStep(self, made);
+}
+
+void Arm() {
+  std::int64_t budget = kNever;
+  if (state.plan.granularity == Granularity::kAccess) {
+    budget = state.strategy->NextAccess(self, state.threads[self].at, state.record.profile.steps);
+  }
+  state.stopped_by_spin = budget > kSpinAccesses;
+  if (state.stopped_by_spin) budget = kSpinAccesses;
+  state.armed = budget;
+  handoff_budget = budget;
+}
+
+void Point(PointKind kind, const void* object, const char* what) {
+  Disarm();
+  const int id = self;
+  Thread& thread = state.threads[id];
+  if (kind == PointKind::kSync || kind == PointKind::kYield) {
+    ++thread.at.sync;
+    thread.at.access = 0;
+    state.pending[id] = ObjectNumber(object);
+    AddStep({.kind = StepKind::kPoint,
+             .point = kind,
+             .thread = static_cast<std::uint8_t>(id),
+             .object = state.pending[id],
+             .at = thread.at,
+             .what = what});
+  }
+  if (kind != PointKind::kOp) CountPoint(thread);
+  if (Decides(kind)) {
+    if (kind == PointKind::kOp || kind == PointKind::kSync) CountStep(id, 1);
+    MoveTo(id, Decide(kind, id));
+  }
+  state.pending[id] = 0;
+  Arm();
+}
+
+bool Block(const void* object, WaitOn on, bool timed) {
+  Disarm();
+  const int id = self;
+  Thread& thread = state.threads[id];
+  ++thread.at.sync;
+  thread.at.access = 0;
+  CountPoint(thread);
+  thread.state = ThreadState::kWaiting;
+  thread.waits_on = on;
+  thread.object = object;
+  thread.timed = timed;
+  thread.signalled = false;
+  thread.wait_ticket = ++state.tickets;
+  AddStep({.kind = StepKind::kWait,
+           .thread = static_cast<std::uint8_t>(id),
+           .object = ObjectNumber(object),
+           .at = thread.at,
+           .what = WaitName(on)});
+  const int next = Decide(PointKind::kWait, id);
+  if (next < 0) FailDeadlock();
+  MoveTo(id, next);
+  thread.waits_on = WaitOn::kNothing;
+  thread.object = nullptr;
+  thread.timed = false;
+  Arm();
+  return thread.signalled;
+}
+
+int Wake(const void* object, int how_many) {
+  int woken = 0;
+  for (; woken < how_many; ++woken) {
+    Thread* oldest = nullptr;
+    for (int i = 0; i < state.count; ++i) {
+      Thread& thread = state.threads[i];
+      if (thread.state != ThreadState::kWaiting || thread.object != object) continue;
+      if (oldest == nullptr || thread.wait_ticket < oldest->wait_ticket) oldest = &thread;
+    }
+    if (oldest == nullptr) break;
+    oldest->state = ThreadState::kReady;
+    oldest->signalled = true;
+  }
+  return woken;
+}
+
+int Enroll() {
+  if (state.count == kMaxControlled) {
+    Fail(FailureKind::kHarness,
+         "expected at most 16 threads in one execution, those of the program and those they create: create fewer");
+  }
+  const int id = state.count++;
+  state.threads[id] = Thread{};
+  state.threads[id].state = ThreadState::kReady;
+  state.threads[id].created = true;
+  state.pending[id] = 0;
+  ++state.alive;
+  state.strategy->Created(id);
+  AddStep({.kind = StepKind::kCreate,
+           .thread = static_cast<std::uint8_t>(self),
+           .to = static_cast<std::uint8_t>(id),
+           .at = state.threads[self].at});
+  return id;
+}
+
+void Leave(int id) {
+  Thread& thread = state.threads[id];
+  thread.state = ThreadState::kDone;
+  thread.at.access = 0;
+  --state.alive;
+  AddStep({.kind = StepKind::kExit, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
+  Wake(&thread, kMaxControlled);  // those that join it
+  SetSelf(-1);
+  if (state.alive == 0) {
+    state.holder = -1;
+    if (thread.fiber != nullptr) {
+      SwitchFiber(DriverFiber());
+    } else {
+      WakeDriver();
+    }
+    return;
+  }
+  const int next = Decide(PointKind::kEnd, id);
+  if (next < 0) FailDeadlock();
+  state.holder = next;
+  if (thread.fiber != nullptr && state.threads[next].fiber != nullptr) {
+    SetSelf(next);
+    SwitchFiber(state.threads[next].fiber);
+  } else if (thread.fiber != nullptr) {
+    Hand(next);
+    Park(id);  // the host must wait for its next fiber; it wakes up on that fiber's stack, or on this one at the next run
+  } else {
+    Hand(next);
+  }
+}
+
+void RunOperations(int id) {
+  Thread& thread = state.threads[id];
+  const int count = state.operations[id];
+  for (int k = 0; k < count; ++k) {
+    AddStep({.kind = StepKind::kBegin, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
+    Arm();
+    state.body->operation(state.body->context, id, k);
+    Disarm();
+    AddStep({.kind = StepKind::kEnd, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
+    thread.at = Position{.operation = static_cast<std::uint16_t>(k + 1)};
+    thread.points = 0;
+    if (k + 1 < count) {
+      Point(PointKind::kOp, nullptr, nullptr);
+      Disarm();
+    }
+  }
+}
+
+int FirstThread() { return Decide(PointKind::kGate, -1); }
+
+void Pause() {
+  if (self < 0) return;
+  Thread& thread = state.threads[self];
+  if (thread.paused == 0) Disarm();
+  ++thread.paused;
+}
+void Resume() {
+  if (self < 0) return;
+  Thread& thread = state.threads[self];
+  if (--thread.paused == 0) Arm();
+}
+
+Granularity FinestGranularity() {
+#if HANDOFF_ACCESS_POINTS
+  return Granularity::kAccess;
+#else
+  return Granularity::kSync;
+#endif
+}
+
+}  // namespace handoff::schedule
+
+void handoff_preempt() {
+  using namespace handoff::schedule;
+  if (Controlled() < 0) return;
+  Point(state.stopped_by_spin ? PointKind::kSpin : PointKind::kAccess, nullptr, nullptr);
+}
+
+void handoff_sync_point(const void* object, const char* what) {
+  using namespace handoff::schedule;
+  if (Controlled() >= 0) Point(PointKind::kSync, object, what);
+}

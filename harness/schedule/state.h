@@ -1,0 +1,127 @@
+// The scheduler's own state and inner functions, shared by the files of this folder and by nobody else.
+//
+// Every field is read and written by the holder of the baton only, or by the driver while no execution runs; the baton's release
+// and acquire (futex word, or one OS thread with fibers) order those accesses. Hence plain fields.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/schedule/fiber.h"
+#include "harness/schedule/record.h"
+#include "harness/schedule/scheduler.h"
+#include "harness/schedule/strategy.h"
+
+extern "C" {
+// Instrumented accesses until handoff_preempt is called; counted down by accesses_*.S on the thread itself. Zero or less: never
+// (it would take 2^63 accesses to come round).
+extern __thread std::int64_t handoff_budget;
+}
+
+namespace handoff::schedule {
+
+// What a thread waits for; names in kWaitNames.
+enum class WaitOn : std::uint8_t {
+  kNothing,
+  kMutex,
+  kReadLock,
+  kWriteLock,
+  kCondition,
+  kSemaphore,
+  kOnce,
+  kGuard,
+  kBarrier,
+  kFutex,
+  kJoin,
+  kSleep,
+  kForever,
+};
+const char* WaitName(WaitOn on);
+
+enum class ThreadState : std::uint8_t { kAbsent, kReady, kWaiting, kDone };
+
+struct Thread {
+  ThreadState state = ThreadState::kAbsent;
+  bool timed = false;      // the wait has a time limit
+  bool signalled = false;  // the last wait ended because of a Wake, not of its time limit
+  bool created = false;    // by a controlled thread, inside the run
+  WaitOn waits_on = WaitOn::kNothing;
+  std::uint16_t paused = 0;       // depth of Pause
+  const void* object = nullptr;   // waited for; identity only
+  std::uint64_t wait_ticket = 0;  // order of waiting: a Wake serves the oldest first
+  std::uint32_t points = 0;       // inside the current operation
+  Position at;
+  Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
+  unsigned long handle = 0;  // pthread_t, for join; valid if `created`
+};
+
+struct State {
+  Thread threads[kMaxControlled];
+  std::uint32_t pending[kMaxControlled] = {};  // see Decision::pending
+  int count = 0;                               // threads of this execution, created ones included
+  int alive = 0;                               // of those, not ended and not paused for ever
+  int holder = -1;
+  Strategy* strategy = nullptr;  // static object
+  Plan plan;
+  const Body* body = nullptr;       // caller's
+  const int* operations = nullptr;  // caller's, `plan.threads` of them
+  bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
+  std::int64_t armed = 0;           // what handoff_budget was set to
+  std::uint64_t tickets = 0;
+  Record record;
+};
+extern State state;
+
+// The number of the calling thread while it is controlled and not paused, else -1.
+int Controlled();
+// Makes the calling OS thread (or fiber) thread `id`, or nobody (-1).
+void SetSelf(int id);
+
+// Stops and starts the countdown of the calling thread's accesses.
+void Disarm();
+void Arm();
+
+// The whole of a point: count, ask the strategy, move the baton; returns when the calling thread holds it again.
+void Point(PointKind kind, const void* object, const char* what);
+// Gives the baton up until Wake(object) or, if `timed`, until somebody chooses the time-out; true if woken. A finding if nobody
+// can run.
+bool Block(const void* object, WaitOn on, bool timed);
+// Makes up to `how_many` of those that wait for `object` ready, oldest first; returns how many.
+int Wake(const void* object, int how_many);
+// A new thread of this execution, ready to run; its number.
+int Enroll();
+// The calling thread has ended: passes the baton on. The caller must not touch the state afterwards.
+void Leave(int id);
+// Runs the operations of program thread `id` on the calling carrier, which holds the baton.
+void RunOperations(int id);
+
+// Number of an object in order of first appearance, from 1; 0 for null.
+std::uint32_t ObjectNumber(const void* object);
+void ForgetObjects();  // numbers and owners, at the start of an execution
+
+// Who runs first: the decision at the gate.
+int FirstThread();
+
+// Appends a row to the trace.
+void AddStep(const Step& step);
+
+// Ends in the failure handler; does not return.
+[[noreturn]] void Fail(FailureKind kind, const char* text);
+// Explains why nobody can run (deadlock.cc) and fails.
+[[noreturn]] void FailDeadlock();
+
+// Parking of OS threads (threads.cc).
+void Hand(int next);
+void Park(int self);
+void WakeDriver();
+
+// Who owns a lock, as far as controlled threads took it (objects.cc). -1: nobody that we know.
+struct Owner {
+  int thread = -1;
+  int depth = 0;  // recursive locks; readers of a read-write lock
+  WaitOn kind = WaitOn::kNothing;
+};
+Owner* FindOwner(const void* object);                           // null if unknown
+Owner* TakeOwner(const void* object, int thread, WaitOn kind);  // sets or deepens
+bool DropOwner(const void* object);                             // true when nobody owns it any more
+
+}  // namespace handoff::schedule
