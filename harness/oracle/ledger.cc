@@ -1,0 +1,277 @@
+#include "harness/oracle/ledger.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "harness/oracle/verdict.h"
+
+namespace handoff::ledger {
+namespace {
+
+using oracle::Fail;
+
+enum class State : std::uint8_t { kFresh, kConsumed, kReleased, kDeleted };
+
+struct Tensor {
+  const void* address;  // of the struct; not owned, and stale once the tensor is deleted
+  State state;
+  int borrowers;
+  View view;
+};
+
+struct Storage {
+  const unsigned char* bytes;  // not owned; stale once freed
+  std::size_t size;
+  bool freed;
+};
+
+// Entries 1 to the count are in use; an entry is set up when its number is given out, so Reset has nothing to clear.
+Tensor tensors[kMaxTensors + 1];
+Storage storages[kMaxStorages + 1];
+int tensor_count = 0;
+int storage_count = 0;
+int lock = 0;
+
+// Nobody is ever stopped by the scheduler in here, so under control the lock is always free at once. The raw system call keeps
+// the wait of freely running threads out of sight of the scheduler's sched_yield.
+void Lock() {
+  while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) syscall(SYS_sched_yield);
+}
+void Unlock() { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
+
+const char* Word(State state) {
+  switch (state) {
+    case State::kFresh:
+      return "not consumed yet";
+    case State::kConsumed:
+      return "held by its consumer";
+    case State::kReleased:
+      return "being deleted";
+    case State::kDeleted:
+      return "deleted";
+  }
+  return "";
+}
+
+// Newest first: an address is used again once its block is freed. Call with the lock held.
+int Find(const void* address) {
+  for (int i = tensor_count; i > 0; --i) {
+    if (tensors[i].address == address) return i;
+  }
+  return 0;
+}
+
+void CheckAlive(int number, const char* use) {
+  const Tensor& t = tensors[number];
+  if (number < 1 || number > tensor_count) Fail("harness", "", "%s of tensor %d, which the ledger does not know.", use, number);
+  if (t.state == State::kReleased || t.state == State::kDeleted) {
+    Fail("use-after-delete", "R2",
+         "%s of tensor %d, which is %s. After its deleter was called nobody may touch the struct, its shape, its strides or its "
+         "data.",
+         use, number, Word(t.state));
+  }
+  if (t.view.foreign) {
+    Fail("protocol", "R12",
+         "%s of tensor %d, whose major version is foreign. A consumer may do nothing with it but call its deleter.", use, number);
+  }
+}
+
+// Uninstrumented on purpose: the deleter owns the struct but not the payload, which other tensors may share and read.
+void CheckPayload(int number) {
+  const Storage& s = storages[tensors[number].view.storage];
+  if (s.freed) return;
+  for (std::size_t i = 0; i < s.size; ++i) {
+    if (s.bytes[i] == PayloadByte(tensors[number].view.storage, i)) continue;
+    Fail("wrong-value", "R4",
+         "Byte %zu of the payload of tensor %d changed before its deleter was called: expected 0x%02x, found 0x%02x.", i, number,
+         unsigned{PayloadByte(tensors[number].view.storage, i)}, unsigned{s.bytes[i]});
+  }
+}
+
+}  // namespace
+
+void Reset() {
+  tensor_count = 0;
+  storage_count = 0;
+  lock = 0;
+}
+
+int AddStorage(const void* bytes, std::size_t size) {
+  Lock();
+  if (storage_count == kMaxStorages || size > kMaxStorageBytes) {
+    Fail("harness", "", "The ledger holds %d storages of %d bytes. Raise kMaxStorages or kMaxStorageBytes.", kMaxStorages,
+         kMaxStorageBytes);
+  }
+  const int number = ++storage_count;
+  Storage& s = storages[number];
+  s.bytes = static_cast<const unsigned char*>(bytes);
+  s.size = size;
+  s.freed = false;
+  Unlock();
+  return number;
+}
+
+unsigned char PayloadByte(int storage, std::size_t index) {
+  // Odd factors have an inverse modulo 256: no two of 128 neighbours are equal.
+  return static_cast<unsigned char>(static_cast<std::size_t>(storage) * 101 + index * 7 + 3);
+}
+
+void StorageFreed(int storage) {
+  Lock();
+  Storage& s = storages[storage];
+  if (s.freed) Fail("double-delete", "R4", "Storage %d is freed a second time.", storage);
+  for (int i = 1; i <= tensor_count; ++i) {
+    const Tensor& t = tensors[i];
+    if (t.view.storage != storage || t.state == State::kDeleted) continue;
+    Fail("delete-while-held", "R4",
+         "Storage %d is freed while tensor %d is %s. A producer keeps data, shape and strides valid until the deleter is called.",
+         storage, i, Word(t.state));
+  }
+  s.freed = true;
+  Unlock();
+}
+
+int Exported(const void* tensor, const View& view) {
+  Lock();
+  if (tensor_count == kMaxTensors) Fail("harness", "", "The ledger holds %d tensors. Raise kMaxTensors.", kMaxTensors);
+  const int number = ++tensor_count;
+  Tensor& t = tensors[number];
+  t.address = tensor;
+  t.state = State::kFresh;
+  t.borrowers = 0;
+  t.view = view;
+  Unlock();
+  return number;
+}
+
+int Consumed(const void* tensor) {
+  Lock();
+  const int number = Find(tensor);
+  Tensor& t = tensors[number];
+  if (number == 0) Fail("protocol", "R8", "A consumer took a tensor that was never exported.");
+  if (t.state == State::kConsumed) {
+    Fail("double-consume", "R9", "Tensor %d is consumed a second time. Exactly one consumer may rename its handle and take it.",
+         number);
+  }
+  if (t.state != State::kFresh) {
+    Fail("use-after-delete", "R2",
+         "Tensor %d is consumed although it is %s. Take the tensor only after the claim on its handle is won.", number,
+         Word(t.state));
+  }
+  t.state = State::kConsumed;
+  Unlock();
+  return number;
+}
+
+void Released(int tensor, Owner owner) {
+  Lock();
+  Tensor& t = tensors[tensor];
+  if (tensor < 1 || tensor > tensor_count) Fail("protocol", "R2", "Somebody releases a tensor that was never exported.");
+  if (t.state == State::kDeleted || t.state == State::kReleased) {
+    Fail("double-delete", "R3", "The %s calls the deleter of tensor %d, which is %s. A deleter runs once.",
+         owner == Owner::kHandle ? "handle" : "consumer", tensor, Word(t.state));
+  }
+  if (owner == Owner::kHandle && t.state == State::kConsumed) {
+    Fail("delete-while-held", "R10",
+         "The handle calls the deleter of tensor %d, which is held by its consumer. The destructor of a renamed handle does "
+         "nothing.",
+         tensor);
+  }
+  if (owner == Owner::kConsumer && t.state == State::kFresh) {
+    Fail("protocol", "R8", "A consumer calls the deleter of tensor %d without having taken it. Rename the handle first.", tensor);
+  }
+  t.state = State::kReleased;
+  Unlock();
+}
+
+int DeleterCalled(const void* tensor) {
+  Lock();
+  const int number = Find(tensor);
+  Tensor& t = tensors[number];
+  if (number == 0) Fail("protocol", "R2", "The deleter was called with a struct that was never exported.");
+  if (t.state == State::kDeleted) Fail("double-delete", "R3", "The deleter of tensor %d runs a second time.", number);
+  if (t.state != State::kReleased || t.borrowers > 0) {
+    Fail("delete-while-held", "R5",
+         "The deleter of tensor %d runs while the tensor is %s and %d read it. Only its owner calls it, when all are done.",
+         number, Word(t.state), t.borrowers);
+  }
+  CheckPayload(number);
+  t.state = State::kDeleted;
+  Unlock();
+  return number;
+}
+
+int NumberOf(const void* tensor) {
+  Lock();
+  const int number = Find(tensor);
+  Unlock();
+  return number;
+}
+
+void Borrowed(int tensor) {
+  Lock();
+  CheckAlive(tensor, "Use");
+  ++tensors[tensor].borrowers;
+  Unlock();
+}
+
+void Returned(int tensor) {
+  Lock();
+  --tensors[tensor].borrowers;
+  Unlock();
+}
+
+void ShapeSeen(int tensor, int rank, const std::int64_t* shape) {
+  Lock();
+  CheckAlive(tensor, "Use");
+  const View& view = tensors[tensor].view;
+  if (rank != view.rank) Fail("wrong-value", "R16", "Tensor %d has rank %d, and its consumer sees %d.", tensor, view.rank, rank);
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == view.shape[d]) continue;
+    Fail("wrong-value", "R4", "Dimension %d of tensor %d is %lld, and its consumer sees %lld.", d, tensor,
+         static_cast<long long>(view.shape[d]), static_cast<long long>(shape[d]));
+  }
+  Unlock();
+}
+
+void ElementRead(int tensor, const std::int64_t* index, const void* bytes) {
+  Lock();
+  CheckAlive(tensor, "Read");
+  const View& view = tensors[tensor].view;
+  std::int64_t offset = view.origin;
+  for (int d = 0; d < view.rank; ++d) offset += index[d] * view.strides[d] * view.item_size;
+  const auto* found = static_cast<const unsigned char*>(bytes);
+  for (int b = 0; b < view.item_size; ++b) {
+    const unsigned char expected = PayloadByte(view.storage, static_cast<std::size_t>(offset + b));
+    if (found[b] == expected) continue;
+    Fail("wrong-value", "R19",
+         "An element of tensor %d was read as 0x%02x in byte %d, expected 0x%02x at byte %lld of storage %d. An element lies at "
+         "data + byte_offset + index * stride * item size.",
+         tensor, unsigned{found[b]}, b, unsigned{expected}, static_cast<long long>(offset + b), view.storage);
+  }
+  Unlock();
+}
+
+bool Outstanding() {
+  Lock();
+  bool found = false;
+  for (int i = 1; i <= tensor_count; ++i) found = found || tensors[i].state != State::kDeleted;
+  Unlock();
+  return found;
+}
+
+void Judge() {
+  Lock();
+  for (int i = 1; i <= tensor_count; ++i) {
+    if (tensors[i].state == State::kDeleted) continue;
+    Fail("missing-delete", "R3",
+         "The deleter of tensor %d never ran: at the end it is %s. Whoever owns a tensor last calls its deleter.", i,
+         Word(tensors[i].state));
+  }
+  for (int i = 1; i <= storage_count; ++i) {
+    if (!storages[i].freed) Fail("storage-leak", "R4", "Storage %d was never freed although all of its tensors are deleted.", i);
+  }
+  Unlock();
+}
+
+}  // namespace handoff::ledger

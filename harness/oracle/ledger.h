@@ -1,0 +1,78 @@
+// The ownership ledger: who owns which exported tensor, whether its deleter ran exactly once, and whether its values survived.
+//
+// Compiled without sanitizers and weak symbols. It watches the subject from outside: neither its own memory nor its reads of a
+// payload are accesses that ThreadSanitizer sees, so a ledger entry orders nothing and hides no race. The subject's own reads are
+// instrumented; those are what the sanitizers judge.
+//
+// There is one ledger a process, since a process runs one target. Every function may be called by any thread at any time; a spin
+// lock that the sanitizers do not see serves the strategy `free`, where threads really run at the same time. An entry must be
+// made while the caller owns what it reports: `Exported` before the struct is published, `Consumed` after the claim is won,
+// `Released` before the deleter is called. Then no order of correct operations is ever reported.
+//
+// Rules are numbered as in harness/subjects/dlpack/rules.md. A breach ends in oracle::Fail and the call does not return.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace handoff::ledger {
+
+// Each operation of a case makes at most one tensor and one storage, or two when it also copies.
+inline constexpr int kMaxTensors = 128;
+inline constexpr int kMaxStorages = 128;
+// Bytes of one storage: eight elements of the largest type.
+inline constexpr int kMaxStorageBytes = 128;
+// Dimensions of a tensor.
+inline constexpr int kMaxRank = 3;
+
+// What an export means, stated by the operation that asked for it and not read from the struct that came out: two independent
+// descriptions of the same values.
+struct View {
+  int storage = 0;  // number given by AddStorage
+  int rank = 0;
+  std::int64_t shape[kMaxRank] = {};
+  std::int64_t strides[kMaxRank] = {};  // in elements, as the address formula (R19) has it; may be zero or negative
+  std::int64_t origin = 0;              // in bytes from the start of the storage to element (0, 0, ...)
+  int item_size = 0;                    // in bytes
+  bool foreign = false;                 // a foreign major version: nothing but the deleter may be touched (R12)
+};
+
+// Who may call a tensor's deleter: the capsule (here: handle) while the tensor is unconsumed (R7), the consumer afterwards (R10).
+enum class Owner : std::uint8_t { kHandle, kConsumer };
+
+// Forgets everything. Takes time for what was used only. Before each execution, while nobody else calls.
+void Reset();
+
+// A block of `size` bytes at `bytes` holds a payload from now on. Returns its number, from 1. The caller fills it with
+// PayloadByte before it publishes it, and keeps owning it.
+int AddStorage(const void* bytes, std::size_t size);
+// Byte `index` of the payload of `storage`. Neighbours and storages differ, so a wrong offset never reads right values.
+unsigned char PayloadByte(int storage, std::size_t index);
+// The block is about to be freed. Fails while a tensor of this storage is not deleted (R4), and the second time.
+void StorageFreed(int storage);
+
+// A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
+int Exported(const void* tensor, const View& view);
+// A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
+int Consumed(const void* tensor);
+// `owner` has decided to call the deleter. The number of a handle's tensor is that of NumberOf. Fails if it owns it no longer.
+void Released(int tensor, Owner owner);
+// First line of every deleter, before it reads a field: the struct may be gone already. Returns the tensor's number.
+int DeleterCalled(const void* tensor);
+// The number of the newest tensor at this address, 0 if there never was one.
+int NumberOf(const void* tensor);
+
+// Around each use of the struct or its payload by a consumer. In between nobody may delete it (R5), whatever the schedule.
+void Borrowed(int tensor);
+void Returned(int tensor);
+// What a consumer found: the rank and shape, and the bytes of one element at `index` (`rank` of them). Fails if they are not what
+// the export meant. The bytes are in the caller's own memory.
+void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
+void ElementRead(int tensor, const std::int64_t* index, const void* bytes);
+
+// Whether a tensor is not deleted yet.
+bool Outstanding();
+// At the end of an execution, when the subject has dropped everything: each deleter ran (R3) and each storage was freed.
+void Judge();
+
+}  // namespace handoff::ledger
