@@ -1,14 +1,16 @@
 """The parser: verbs, their flags, and one place that turns an outcome into an exit code."""
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from handoff_tool import machine, setup, sources
-from handoff_tool.outcome import CLEAN, FAILED, INTERRUPTED, Failure
+from handoff_tool import builds, doctor, interpreter, machine, setup, sources
+from handoff_tool.outcome import CLEAN, FAILED, INTERRUPTED, Failure, choose
 from handoff_tool.places import Cache
+from handoff_tool.progress import Progress
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,6 +41,21 @@ def _setup(args: argparse.Namespace, cache: Cache) -> int:
     return CLEAN
 
 
+def _doctor(args: argparse.Namespace, cache: Cache) -> int:
+    checks = doctor.examine(cache)
+    emit(args, {"checks": [dataclasses.asdict(check) for check in checks]}, doctor.text(checks))
+    return CLEAN if all(check.ok for check in checks) else FAILED
+
+
+def _build(args: argparse.Namespace, cache: Cache) -> int:
+    presets = [choose("preset", args.preset, list(builds.PRESETS))] if args.preset else [args.sanitizer] if args.sanitizer else list(setup.Options().sanitizers)
+    setup.ensure(cache)
+    progress = Progress(len(presets), cache.logs)
+    built = [builds.build(cache, preset, args.target or [], progress) for preset in presets]
+    emit(args, {"builds": [{"preset": one.preset, "folder": str(one.folder)} for one in built]}, "\n".join(f"built {one.folder}" for one in built))
+    return CLEAN
+
+
 def parser() -> Parser:
     top = Parser(prog="handoff", description="Finds races in the hand-over of tensors, and replays them.", allow_abbrev=False)
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
@@ -50,10 +67,18 @@ def parser() -> Parser:
         added.add_argument("--json", action="store_true", help="print one JSON object on standard output and nothing else there")
         return added
 
+    def sanitizer(added: argparse.ArgumentParser) -> None:
+        added.add_argument("--sanitizer", metavar="S", choices=interpreter.SANITIZERS, help="thread or address")
+
     added = verb("setup", _setup, "Install what is missing and build a free-threaded CPython per sanitizer.")
     added.add_argument("--python-source", metavar="PATH|URL", help="CPython source tarball, 3.13 or newer (a URL needs --sha256)")
     added.add_argument("--sha256", metavar="HASH", help="expected hash of --python-source")
     added.add_argument("--dlpack-include", metavar="PATH", help="folder that holds dlpack/dlpack.h")
+    verb("doctor", _doctor, "Say what is there and what is missing, and prove the detectors alive.")
+    added = verb("build", _build, "Configure and compile; without options both sanitizers.")
+    sanitizer(added)
+    added.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(builds.PRESETS)}")
+    added.add_argument("--target", metavar="X", action="append", help="only this CMake target (may be repeated)")
     return top
 
 

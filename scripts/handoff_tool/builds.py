@@ -1,0 +1,79 @@
+"""`build`: configures and compiles one preset with what set-up found."""
+
+import json
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from handoff_tool import interpreter, machine, setup
+from handoff_tool.outcome import Failure
+from handoff_tool.places import ROOT, Cache
+from handoff_tool.progress import Progress
+
+PLAIN = ("plain", "gcc")  # no sanitizer: unit tests with clang, and with GCC
+PRESETS = (*interpreter.SANITIZERS, *PLAIN)
+
+
+def folder(preset: str) -> Path:
+    return ROOT / "build" / preset
+
+
+def binary(target: str, sanitizer: str) -> Path:
+    return folder(sanitizer) / "fuzz" / target
+
+
+@dataclass(frozen=True)
+class Built:
+    preset: str
+    folder: Path
+
+
+def definitions(parts: setup.Parts, preset: str) -> dict[str, str]:
+    """What a preset cannot know: the tools and the interpreter of this machine."""
+    # Paths with the major version in them, as whatever `clang` means may change while a build folder lives on.
+    compilers = ("gcc", "g++") if preset == "gcc" else (parts.chain.cc, parts.chain.cxx)
+    chosen = {"CMAKE_C_COMPILER": compilers[0], "CMAKE_CXX_COMPILER": compilers[1], "HANDOFF_DLPACK_INCLUDE": str(parts.dlpack)}
+    if preset in parts.manifests:
+        chosen["HANDOFF_PYTHON_MANIFEST"] = str(parts.manifests[preset])
+    for variable, tool in (("HANDOFF_LLVM_OBJCOPY", "llvm-objcopy"), ("HANDOFF_LLVM_NM", "llvm-nm"), ("HANDOFF_LLVM_SYMBOLIZER", "llvm-symbolizer")):
+        path = parts.chain.tool(tool)
+        if path:
+            chosen[variable] = path
+    return chosen
+
+
+def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> Built:
+    """Sets up what is missing, configures when needed, compiles; quiet when there is nothing to do."""
+    parts = setup.ensure(cache)
+    where = folder(preset)
+    command = ["cmake", "--preset", preset, "-S", str(ROOT), *(f"-D{name}={value}" for name, value in definitions(parts, preset).items())]
+    stamp = where / "handoff-configured.json"
+    wanted = json.dumps([command, {name: os.environ.get(name) for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "LIB_FUZZING_ENGINE", "OUT")}])
+    log = f"build-{preset}.log"
+    (cache.logs / log).unlink(missing_ok=True)
+    with progress.step(f"build ({preset})", 120):
+        if not stamp.exists() or stamp.read_text() != wanted or not (where / "build.ninja").exists():
+            progress.run(f"configuring build/{preset}", command, log=log, cwd=ROOT)
+            stamp.write_text(wanted)
+        words = ["cmake", "--build", str(where), "-j", str(machine.cores())]
+        try:
+            progress.run(f"building build/{preset}", [*words, *(["--target", *targets] if targets else [])], log=log, cwd=ROOT)
+        except Failure as failure:
+            raise Failure(f"{failure}{_first_error(cache.logs / log)}") from failure
+    return Built(preset, where)
+
+
+def _first_error(log: Path) -> str:
+    """The compiler's first complaint, which is nearly always the one to read."""
+    for line in log.read_text(errors="replace").splitlines():
+        if " error: " in line or line.startswith("CMake Error"):
+            return f"\n{line}"
+    return ""
+
+
+def known_targets(preset: str) -> list[str]:
+    """Names of the fuzz targets that a configured build folder has or can make."""
+    answer = subprocess.run(["cmake", "--build", str(folder(preset)), "--target", "help"], capture_output=True, text=True).stdout
+    return sorted({shlex.split(line)[0].removeprefix("fuzz/").rstrip(":") for line in answer.splitlines() if line.startswith("fuzz/") and line.count("/") == 1})
