@@ -15,6 +15,8 @@ namespace handoff {
 
 // Threads of a program. Eight are enough for every bug we know of (most need two), and keep a thread set in one word.
 inline constexpr int kMaxThreads = 8;
+// Threads of a case that does not say how many.
+inline constexpr int kDefaultThreads = 2;
 // Operations of one case, all threads together: TSan remembers about four accesses a cell, so short executions lose the fewest
 // races.
 inline constexpr int kMaxOperations = 64;
@@ -58,10 +60,10 @@ struct Position {
 struct Switch {
   std::uint8_t thread = 0;
   std::uint8_t to = 0;
-  Position at;
+  Position at{};
   bool operator==(const Switch&) const = default;
 };
-// `thread` of the decision taken at the gate, before anyone runs.
+// `thread` of the decision taken at the gate, before anyone runs; its `at` is zero.
 inline constexpr std::uint8_t kGate = 0xff;
 
 // Program, schedule, strategy and granularity: what a crash file holds. It never says which twin or sanitizer.
@@ -69,21 +71,26 @@ struct Case {
   Strategy strategy = Strategy::kBytes;
   Granularity granularity = Granularity::kAccess;
   // random: a switch happens with probability parameter/256 at a point (0 means the default, 51, which is 0.2; at `access` it
-  // sets the mean distance instead). pct: depth - 1 change points, modulo 8. Others: ignored.
+  // sets the distances, up to 2^14 / parameter, too). pct: the depth d, modulo 8 (0 means the default, 3). Others: ignored.
   std::uint8_t parameter = 0;
-  std::vector<std::vector<Operation>> threads;  // 1 to kMaxThreads, together at most kMaxOperations
-  std::vector<std::uint8_t> bytes;              // strategies but `listed`: choices first, then the seed of the tail
-  std::vector<Switch> switches;                 // strategy `listed` only
+  std::vector<std::vector<Operation>> threads{};  // 1 to kMaxThreads, together at most kMaxOperations
+  std::vector<std::uint8_t> bytes{};              // strategies but `listed`: choices first, then the seed of the tail
+  std::vector<Switch> switches{};                 // strategy `listed` only
   bool operator==(const Case&) const = default;
 };
 
-// An operation's argument: its name in text cases and how many values it takes (1 to 256); decoders reduce modulo `values`.
-// With `value_names`, a value is written by name instead of as a number.
+// An operation's argument: its name in text cases and how many values it takes (1 to 256); decoders reduce modulo that number.
+// With `value_names`, a value is written by name instead of as a number, and there are as many values as names.
 struct Argument {
   std::string_view name;
   int values = 256;
   std::span<const std::string_view> value_names{};
 };
+
+// How many values the argument takes.
+constexpr int ValueCount(const Argument& argument) {
+  return argument.value_names.empty() ? argument.values : static_cast<int>(argument.value_names.size());
+}
 
 // An operation's name in text cases and its arguments.
 struct OperationKind {
@@ -107,8 +114,9 @@ inline char ThreadName(int thread) { return static_cast<char>('A' + thread); }
 // Seeds whatever the bytes do not decide: a hash of everything in the case but the switches. The same on every platform.
 std::uint64_t Seed(const Case& c);
 
-// Reduces codes and arguments modulo the alphabet's ranges and cuts to the limits above, in place. Afterwards the case is valid
-// for that alphabet; every decoder ends in it.
+// Reduces codes, arguments and thread numbers modulo their ranges, cuts to the limits above and drops the schedule that the
+// strategy does not use, in place and without allocating (but for a case without threads, which gets kDefaultThreads).
+// Afterwards the case is valid for that alphabet; every decoder ends in it, and a valid case is left as it is.
 void Normalize(const Alphabet& alphabet, Case& c);
 
 }  // namespace handoff

@@ -1,0 +1,90 @@
+#include "harness/case/case.h"
+
+namespace handoff {
+namespace {
+
+// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): short, and the same on every platform.
+class Hash {
+ public:
+  void Add(std::size_t byte) { value_ = (value_ ^ (byte & 0xff)) * 0x100000001b3; }
+
+  // FNV's high bits change little with the last bytes; the finaliser of SplitMix64 spreads them.
+  std::uint64_t Finish() const {
+    std::uint64_t x = value_;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+void NormalizeOperation(const Alphabet& alphabet, Operation& operation) {
+  operation.code = static_cast<std::uint8_t>(operation.code % alphabet.operations.size());
+  const OperationKind& kind = alphabet.operations[operation.code];
+  for (std::size_t i = 0; i < kMaxArguments; ++i) {
+    const int values = static_cast<int>(i) < kind.argument_count ? ValueCount(kind.arguments[i]) : 1;
+    operation.arguments[i] = static_cast<std::uint8_t>(operation.arguments[i] % values);
+  }
+}
+
+void NormalizeProgram(const Alphabet& alphabet, Case& c) {
+  if (c.threads.empty()) c.threads.resize(kDefaultThreads);
+  if (c.threads.size() > kMaxThreads) c.threads.resize(kMaxThreads);
+  std::size_t room = alphabet.operations.empty() ? 0 : kMaxOperations;
+  for (auto& thread : c.threads) {
+    if (thread.size() > room) thread.resize(room);
+    room -= thread.size();
+    for (Operation& operation : thread) NormalizeOperation(alphabet, operation);
+  }
+}
+
+void NormalizeSwitch(std::size_t threads, Switch& s) {
+  s.to = static_cast<std::uint8_t>(s.to % threads);
+  if (s.thread == kGate) {
+    s.at = {};
+  } else {
+    s.thread = static_cast<std::uint8_t>(s.thread % threads);
+  }
+}
+
+}  // namespace
+
+std::size_t OperationCount(const Case& c) {
+  std::size_t count = 0;
+  for (const auto& thread : c.threads) count += thread.size();
+  return count;
+}
+
+std::uint64_t Seed(const Case& c) {
+  Hash hash;
+  hash.Add(static_cast<std::size_t>(c.strategy));
+  hash.Add(static_cast<std::size_t>(c.granularity));
+  hash.Add(c.parameter);
+  for (const auto& thread : c.threads) {
+    hash.Add(thread.size());  // else an operation moved from the end of A to the start of B would not count
+    for (const Operation& operation : thread) {
+      hash.Add(operation.code);
+      for (const std::uint8_t argument : operation.arguments) hash.Add(argument);
+    }
+  }
+  for (const std::uint8_t byte : c.bytes) hash.Add(byte);
+  return hash.Finish();
+}
+
+void Normalize(const Alphabet& alphabet, Case& c) {
+  c.strategy = static_cast<Strategy>(static_cast<int>(c.strategy) % kStrategies);
+  c.granularity = static_cast<Granularity>(static_cast<int>(c.granularity) % kGranularities);
+  NormalizeProgram(alphabet, c);
+  if (c.strategy == Strategy::kListed) {
+    c.bytes.clear();
+  } else {
+    c.switches.clear();
+  }
+  if (c.bytes.size() > kMaxScheduleBytes) c.bytes.resize(kMaxScheduleBytes);
+  if (c.switches.size() > kMaxSwitches) c.switches.resize(kMaxSwitches);
+  for (Switch& s : c.switches) NormalizeSwitch(c.threads.size(), s);
+}
+
+}  // namespace handoff

@@ -1,0 +1,93 @@
+#include "harness/case/case.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/case/random_case.h"
+
+namespace handoff {
+namespace {
+
+using testing::IsValid;
+using testing::kAlphabet;
+using testing::RandomCases;
+
+Case TwoThreads() {
+  return {.threads = {{{.code = 0, .arguments = {2, 1}}, {.code = 2}}, {{.code = 1, .arguments = {1}}}}, .bytes = {7, 8}};
+}
+
+TEST(CaseTest, OperationsOfAllThreadsAreCounted) {
+  EXPECT_EQ(OperationCount(Case{}), 0U);
+  EXPECT_EQ(OperationCount(TwoThreads()), 3U);
+}
+
+TEST(CaseTest, TheSeedIsTheSameOnEveryPlatform) {
+  EXPECT_EQ(Seed(Case{}), 0xf1f531f5056fd84cU);
+  EXPECT_EQ(Seed(TwoThreads()), 0x8a8307bb480c41b2U);
+}
+
+TEST(CaseTest, TheSeedDependsOnEverythingButTheSwitches) {
+  std::vector<Case> cases(10, TwoThreads());
+  cases[1].strategy = Strategy::kPos;
+  cases[2].granularity = Granularity::kOp;
+  cases[3].parameter = 1;
+  cases[4].threads[0][0].code = 1;
+  cases[5].threads[0][0].arguments[3] = 1;
+  cases[6].threads.emplace_back();
+  cases[7].threads = {{cases[0].threads[0][0]}, {cases[0].threads[0][1], cases[0].threads[1][0]}};  // moved from A to B
+  cases[8].bytes[1] = 9;
+  cases[9].bytes.push_back(0);
+  std::set<std::uint64_t> seeds;
+  for (const Case& c : cases) seeds.insert(Seed(c));
+  EXPECT_EQ(seeds.size(), cases.size());
+
+  Case recorded = TwoThreads();
+  recorded.switches = {{.thread = 0, .to = 1}};
+  EXPECT_EQ(Seed(recorded), Seed(TwoThreads()));
+}
+
+TEST(CaseTest, AValidCaseIsLeftAsItIs) {
+  for (const Case& c : RandomCases(20)) {
+    ASSERT_TRUE(IsValid(c));
+    Case again = c;
+    Normalize(kAlphabet, again);
+    EXPECT_EQ(again, c);
+  }
+}
+
+TEST(CaseTest, EveryLimitIsEnforced) {
+  Case c;
+  c.strategy = static_cast<Strategy>(kStrategies);
+  c.granularity = static_cast<Granularity>(kGranularities);
+  c.threads.assign(kMaxThreads + 1, std::vector<Operation>(10, {.code = 0xff, .arguments = {0xff, 0xff, 0xff, 0xff}}));
+  c.bytes.resize(kMaxScheduleBytes + 1);
+  c.switches.resize(kMaxSwitches + 1, {.thread = 0xfe, .to = 0xff});
+  Case listed = c;
+  listed.strategy = Strategy::kListed;
+
+  Normalize(kAlphabet, c);
+  EXPECT_TRUE(IsValid(c));
+  EXPECT_EQ(c.threads.size(), static_cast<std::size_t>(kMaxThreads));
+  EXPECT_EQ(OperationCount(c), static_cast<std::size_t>(kMaxOperations));
+  EXPECT_EQ(c.bytes.size(), kMaxScheduleBytes);
+
+  Normalize(kAlphabet, listed);
+  EXPECT_TRUE(IsValid(listed));
+  EXPECT_EQ(listed.switches.size(), kMaxSwitches);
+}
+
+TEST(CaseTest, ACaseWithoutThreadsGetsTwo) {
+  Case c;
+  Normalize(kAlphabet, c);
+  EXPECT_EQ(c.threads.size(), 2U);
+}
+
+TEST(CaseTest, AnEmptyAlphabetLeavesNoOperations) {
+  Case c = TwoThreads();
+  Normalize(Alphabet{}, c);
+  EXPECT_EQ(OperationCount(c), 0U);
+}
+
+}  // namespace
+}  // namespace handoff

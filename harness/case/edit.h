@@ -1,0 +1,21 @@
+// Changes to a program that keep its listed switches where they were: a switch is anchored to an operation by number, so whoever
+// inserts or removes operations (the mutator, the minimiser) has to renumber.
+#pragma once
+
+#include <cstddef>
+
+#include "harness/case/case.h"
+
+namespace handoff {
+
+// Inserts `operation` before number `index` of `thread` (or at the end). The caller keeps to kMaxOperations.
+void InsertOperation(Case& c, std::size_t thread, std::size_t index, const Operation& operation);
+
+// Removes operation number `index` of `thread`, and the switches inside it. Returns what was removed.
+Operation EraseOperation(Case& c, std::size_t thread, std::size_t index);
+
+// Removes `thread` with its operations and all switches from or to it; the threads behind it move up by a letter. The caller
+// leaves at least one thread.
+void EraseThread(Case& c, std::size_t thread);
+
+}  // namespace handoff

@@ -1,0 +1,65 @@
+#include "harness/case/edit.h"
+
+#include <gtest/gtest.h>
+
+namespace handoff {
+namespace {
+
+using Switches = std::vector<Switch>;
+
+// Three threads of three operations each, coded 0 to 8; A switches in each of its operations.
+Case ThreeThreads() {
+  Case c{.strategy = Strategy::kListed};
+  for (std::uint8_t first = 0; first < 9; first += 3) {
+    c.threads.push_back(
+        {{.code = first}, {.code = static_cast<std::uint8_t>(first + 1)}, {.code = static_cast<std::uint8_t>(first + 2)}});
+  }
+  c.switches = {{.thread = kGate, .to = 0},
+                {.thread = 0, .to = 1, .at = {.operation = 0, .sync = 4}},
+                {.thread = 0, .to = 2, .at = {.operation = 1, .access = 5}},
+                {.thread = 2, .to = 0, .at = {.operation = 1}},
+                {.thread = 0, .to = 2, .at = {.operation = 2}}};
+  return c;
+}
+
+TEST(EditTest, SwitchesBehindAnInsertedOperationMoveOn) {
+  Case c = ThreeThreads();
+  InsertOperation(c, 0, 1, {.code = 9});
+  EXPECT_EQ(c.threads[0], (std::vector<Operation>{{.code = 0}, {.code = 9}, {.code = 1}, {.code = 2}}));
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 0},
+                                  {.thread = 0, .to = 1, .at = {.operation = 0, .sync = 4}},
+                                  {.thread = 0, .to = 2, .at = {.operation = 2, .access = 5}},
+                                  {.thread = 2, .to = 0, .at = {.operation = 1}},
+                                  {.thread = 0, .to = 2, .at = {.operation = 3}}}));
+}
+
+TEST(EditTest, SwitchesInsideAnErasedOperationGoWithIt) {
+  Case c = ThreeThreads();
+  EXPECT_EQ(EraseOperation(c, 0, 1), (Operation{.code = 1}));
+  EXPECT_EQ(c.threads[0], (std::vector<Operation>{{.code = 0}, {.code = 2}}));
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 0},
+                                  {.thread = 0, .to = 1, .at = {.operation = 0, .sync = 4}},
+                                  {.thread = 2, .to = 0, .at = {.operation = 1}},
+                                  {.thread = 0, .to = 2, .at = {.operation = 1}}}));
+}
+
+TEST(EditTest, InsertingUndoesErasingButForTheSwitchesInside) {
+  Case c = ThreeThreads();
+  InsertOperation(c, 0, 3, {.code = 9});
+  EraseOperation(c, 0, 3);
+  EXPECT_EQ(c, ThreeThreads());
+}
+
+TEST(EditTest, ThreadsBehindAnErasedOneMoveUp) {
+  Case c = ThreeThreads();
+  EraseThread(c, 1);
+  EXPECT_EQ(c.threads, (std::vector<std::vector<Operation>>{{{.code = 0}, {.code = 1}, {.code = 2}},
+                                                            {{.code = 6}, {.code = 7}, {.code = 8}}}));
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 0},
+                                  {.thread = 0, .to = 1, .at = {.operation = 1, .access = 5}},
+                                  {.thread = 1, .to = 0, .at = {.operation = 1}},
+                                  {.thread = 0, .to = 1, .at = {.operation = 2}}}));
+}
+
+}  // namespace
+}  // namespace handoff
