@@ -11,13 +11,20 @@ namespace handoff::schedule {
 // Controlled threads of one execution: those of the program and those that they create. One bit each in a thread set.
 inline constexpr int kMaxControlled = 16;
 using ThreadSet = std::uint32_t;
-constexpr ThreadSet Only(int thread) { return ThreadSet{1} << thread; }
-constexpr bool Has(ThreadSet set, int thread) { return (set >> thread & 1U) != 0; }
+static constexpr ThreadSet Only(int thread) { return ThreadSet{1} << thread; }
+static constexpr bool Has(ThreadSet set, int thread) { return (set >> thread & 1U) != 0; }
+
+// Steps of a thread of which a pilot run remembers whether they touch something shared; later ones are taken for shared.
+inline constexpr std::uint32_t kProfiledSteps = 1024;
 
 // What a strategy must know beforehand, counted in a pilot run of the same program without any voluntary switch.
 struct Profile {
   std::uint64_t steps = 0;                      // points of the plan's granularity, all threads (PCT's k)
-  std::uint64_t steps_of[kMaxControlled] = {};  // the same, per thread (SURW's counts)
+  std::uint64_t steps_of[kMaxControlled] = {};  // `op` and `sync` points per thread, no accesses (SURW decides at these only)
+  // Of those, the `sync` points whose object several threads touch: how many, and a bit for each of the first kProfiledSteps
+  // points. Filled in by a Profiler (profiler.h); all zero where nothing is known.
+  std::uint64_t shared_of[kMaxControlled] = {};
+  std::uint64_t shared[kMaxControlled][kProfiledSteps / 64] = {};
 };
 
 struct Plan {

@@ -21,7 +21,9 @@ enum class PointKind : std::uint8_t {
   kSpin,    // the current thread made a great many accesses without a point: it spins, in all likelihood
 };
 
-// What a strategy sees. `ready` and `timed` are disjoint and never both empty.
+// What a strategy sees. `ready` and `timed` are disjoint and never both empty. Strategies are asked at every point, also where
+// there is nothing to choose, since some of them count; and no two decisions of a thread have the same `at`, else `listed` could
+// not tell them apart (so a wait and a yield add one to `at.sync`, and a thread that has ended stands behind its last operation).
 struct Decision {
   PointKind kind = PointKind::kGate;
   int current = -1;           // who stands at the point; -1 at the gate
@@ -29,7 +31,7 @@ struct Decision {
   ThreadSet ready = 0;        // can run
   ThreadSet timed = 0;        // wait with a time limit: chosen, they time out. Priority strategies choose them last
   Position at;                // where `current` stands
-  std::uint64_t step = 0;     // points of the plan's granularity passed so far, all threads; an access counts as one
+  std::uint64_t step = 0;     // points of the plan's granularity up to this one, all threads; an access counts as one
   // Per controlled thread, the object its next step touches (numbers from 1 in order of first appearance), 0 if unknown.
   // Borrowed.
   const std::uint32_t* pending = nullptr;
@@ -43,21 +45,24 @@ class Strategy {
   Strategy() = default;
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
-  virtual ~Strategy();  // out of line: the virtual table belongs to strategy.cc and is not weak
 
   // Forgets the last run. `plan` is borrowed until the next Begin.
   virtual void Begin(const Plan& plan) = 0;
   // Thread `thread` was created by a controlled thread and can run from now on. The program's own threads are there from the
-  // start.
+  // start. Defined out of line: the virtual table belongs to strategy.cc and is not weak.
   virtual void Created(int thread);
   // A member of `ready` or of `timed`.
   virtual int Choose(const Decision& decision) = 0;
   // After how many accesses of `thread` (at least 1) Choose is asked again, or kNever. Asked whenever `thread` goes on from a
   // point and the plan's granularity is `access`; `at` and `step` are where it stands.
   virtual std::int64_t NextAccess(int thread, const Position& at, std::uint64_t step) = 0;
+
+ protected:
+  // Trivial: the objects live as long as the process, and a parked thread must never meet a destroyed one at exit.
+  ~Strategy() = default;
 };
 
-// The strategy's one object. `kFree` has none: nobody decides there.
+// The strategy's one object. `kFree` has none, since nobody decides there: asking for it is a bug and traps.
 Strategy& GetStrategy(handoff::Strategy which);
 
 // Whether Plan::profile must be filled in (PCT, SURW).
@@ -72,14 +77,18 @@ Strategy& SurwStrategy();
 Strategy& ListedStrategy();
 
 // The first member of a set that is not empty.
-inline int First(ThreadSet set) { return __builtin_ctz(set); }
+static inline int First(ThreadSet set) { return __builtin_ctz(set); }
+// Those who can run besides the one who stands at the point.
+static inline ThreadSet Others(const Decision& d) { return d.current >= 0 ? d.ready & ~Only(d.current) : d.ready; }
+// Whether the current thread asks, or seems to ask, for somebody else to run.
+static inline bool Yields(const Decision& d) { return d.kind == PointKind::kYield || d.kind == PointKind::kSpin; }
 // The default at every point, from which `listed` switches differ: go on; else the first thread that can run; else the first that
-// can time out.
-inline int DefaultChoice(const Decision& d) {
-  if (d.can_continue && d.kind != PointKind::kYield && d.kind != PointKind::kSpin) return d.current;
-  const ThreadSet others = d.current >= 0 ? d.ready & ~Only(d.current) : d.ready;
-  if (others != 0) return First(others);
-  return d.ready != 0 ? First(d.ready) : First(d.timed);
+// can time out. A thread that yields although nobody else can run waits for time to pass, so somebody times out before it goes
+// on.
+static inline int DefaultChoice(const Decision& d) {
+  if (d.can_continue && !Yields(d)) return d.current;
+  if (Others(d) != 0) return First(Others(d));
+  return d.timed != 0 ? First(d.timed) : d.current;
 }
 
 }  // namespace handoff::schedule
