@@ -1,0 +1,13 @@
+#include "fuzz/canary/canary_target.h"
+
+namespace handoff {
+
+const Target& TheTarget() {
+  static const Target target = CanaryTarget(canary::kCreatedThread,
+                                            "Proves that threads created inside a run are controlled and their races seen. "
+                                            "Does not cover detached threads.",
+                                            schedule::Carrier::kThread);
+  return target;
+}
+
+}  // namespace handoff
