@@ -221,6 +221,8 @@ void Park(int id) {
   SwitchFiber(host_next);
 }
 
+void ReleaseEndEdge() { Release(&end_edge); }
+
 void WakeDriver() {
   if (on_fibers) {
     host_next = DriverFiber();

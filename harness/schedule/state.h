@@ -109,10 +109,12 @@ void AddStep(const Step& step);
 // Explains why nobody can run (deadlock.cc) and fails.
 [[noreturn]] void FailDeadlock();
 
-// Parking of OS threads (threads.cc).
+// Handing the baton over (carriers.cc).
 void Hand(int next);
 void Park(int self);
 void WakeDriver();
+// Orders what the calling thread did before what the driver does after the execution.
+void ReleaseEndEdge();
 
 // Who owns a lock, as far as controlled threads took it (objects.cc). -1: nobody that we know.
 struct Owner {

@@ -1,0 +1,100 @@
+// syscall(SYS_futex, ...), on which std::atomic::wait of libstdc++ and libc++ stands, and giving the processor up: sched_yield,
+// sleeps.
+#include <sched.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdarg>
+#include <ctime>
+
+#include "harness/schedule/raw_syscall.h"
+#include "harness/schedule/real.h"
+#include "harness/schedule/state.h"
+
+namespace handoff::schedule {
+namespace {
+
+long WithErrno(long result) {
+  if (result >= 0 || result < -4095) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+long WaitFutex(const std::uint32_t* word, std::uint32_t expected, bool timed) {
+  Point(PointKind::kSync, word, "futex wait");
+  // Nobody else runs between this check and the wait: the two are one step, as in the kernel.
+  if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected) return -EAGAIN;
+  return Block(word, WaitOn::kFutex, timed) || !timed ? 0 : -ETIMEDOUT;
+}
+
+long WakeFutex(const std::uint32_t* word, int count) {
+  Point(PointKind::kSync, word, "futex wake");
+  const int woken = Wake(word, count);
+  // Waiters outside the schedule are the kernel's to wake.
+  return woken > 0 ? woken : RawSyscall(SYS_futex, Word(word), FUTEX_WAKE_PRIVATE, count);
+}
+
+void Sleep(const char* what) {
+  const Thread& thread = state.threads[Self()];
+  Point(PointKind::kYield, nullptr, what);
+  Block(&thread.timed, WaitOn::kSleep, true);  // nobody wakes it: it ends when somebody chooses it
+}
+
+long RealSleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
+  return RawSyscall(SYS_clock_nanosleep, clock, flags, Word(time), Word(left));
+}
+
+}  // namespace
+}  // namespace handoff::schedule
+
+using namespace handoff::schedule;
+
+extern "C" {
+
+long syscall(long number, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, number);
+  long a[6];
+  for (long& argument : a) argument = va_arg(arguments, long);
+  va_end(arguments);
+  if (number == SYS_futex && Controlled() >= 0) {
+    const auto* word = reinterpret_cast<const std::uint32_t*>(a[0]);
+    switch (a[1] & FUTEX_CMD_MASK) {
+      case FUTEX_WAIT:
+      case FUTEX_WAIT_BITSET:
+        return WithErrno(WaitFutex(word, static_cast<std::uint32_t>(a[2]), a[3] != 0));
+      case FUTEX_WAKE:
+      case FUTEX_WAKE_BITSET:
+        return WithErrno(WakeFutex(word, static_cast<int>(a[2])));
+      default:
+        break;  // other futex operations are rare enough to go to the kernel; the watchdog catches what blocks there
+    }
+  }
+  return WithErrno(RawSyscall(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+}
+
+int sched_yield() noexcept {
+  if (Controlled() < 0) return static_cast<int>(WithErrno(RawSyscall(SYS_sched_yield)));
+  Point(PointKind::kYield, nullptr, "sched_yield");
+  return 0;
+}
+
+int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
+  if (Controlled() < 0) return static_cast<int>(-RealSleep(clock, flags, time, left));
+  Sleep("clock_nanosleep");
+  return 0;
+}
+int nanosleep(const timespec* time, timespec* left) {
+  if (Controlled() < 0) return static_cast<int>(WithErrno(RealSleep(CLOCK_REALTIME, 0, time, left)));
+  Sleep("nanosleep");
+  return 0;
+}
+int usleep(useconds_t microseconds) {
+  const timespec time = {static_cast<time_t>(microseconds / 1'000'000), static_cast<long>(microseconds % 1'000'000) * 1000};
+  return nanosleep(&time, nullptr);
+}
+unsigned sleep(unsigned seconds) {
+  timespec time = {static_cast<time_t>(seconds), 0};
+  return nanosleep(&time, &time) == 0 ? 0 : static_cast<unsigned>(time.tv_sec);
+}
+
+}  // extern "C"

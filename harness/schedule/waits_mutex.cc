@@ -1,0 +1,138 @@
+// Mutexes and spin locks. Who owns one is modelled first; the real call is made when it cannot block.
+#include <pthread.h>
+#include <cerrno>
+#include <ctime>
+
+#include "harness/schedule/real.h"
+#include "harness/schedule/state.h"
+#include "harness/schedule/waits.h"
+
+HANDOFF_REAL(pthread_mutex_lock)
+HANDOFF_REAL(pthread_mutex_trylock)
+HANDOFF_REAL(pthread_mutex_timedlock)
+HANDOFF_REAL(pthread_mutex_unlock)
+HANDOFF_REAL(pthread_spin_lock)
+HANDOFF_REAL(pthread_spin_trylock)
+HANDOFF_REAL(pthread_spin_unlock)
+extern "C" __attribute__((weak)) int __interceptor_pthread_mutex_clocklock(pthread_mutex_t*, clockid_t, const timespec*) noexcept;
+
+namespace handoff::schedule {
+namespace {
+
+bool MayRelock(const pthread_mutex_t* mutex) {
+#if defined(__GLIBC__)
+  const int kind = mutex->__data.__kind & 3;  // PTHREAD_MUTEX_*_NP without the robust, shared and protocol bits
+  return kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;
+#else
+  return false;
+#endif
+}
+
+// Somebody outside the schedule holds it: a real lock call would block this OS thread.
+bool HeldOutside(const pthread_mutex_t* mutex) {
+#if defined(__GLIBC__)
+  return mutex->__data.__lock != 0;
+#else
+  return false;
+#endif
+}
+
+bool OwnedByOther(const void* lock) {
+  const Owner* owner = FindOwner(lock);
+  return owner != nullptr && owner->thread != Self();
+}
+
+}  // namespace
+
+int LockMutex(pthread_mutex_t* mutex, bool timed) {
+  for (;;) {
+    const Owner* owner = FindOwner(mutex);
+    const bool mine = owner != nullptr && owner->thread == Self();
+    if (mine ? MayRelock(mutex) : owner == nullptr && !HeldOutside(mutex)) {
+      const int result = Real_pthread_mutex_lock()(mutex);
+      if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex);
+      return result;
+    }
+    if (!Block(mutex, WaitOn::kMutex, timed) && timed) return ETIMEDOUT;
+  }
+}
+
+int UnlockMutex(pthread_mutex_t* mutex) {
+  const int result = Real_pthread_mutex_unlock()(mutex);
+  if (result == 0 && DropOwner(mutex)) Wake(mutex, kMaxControlled);
+  return result;
+}
+
+}  // namespace handoff::schedule
+
+using namespace handoff::schedule;
+
+extern "C" {
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  if (Controlled() < 0) return Real_pthread_mutex_lock()(mutex);
+  Point(PointKind::kSync, mutex, "pthread_mutex_lock");
+  const int result = LockMutex(mutex, false);
+  return result;
+}
+
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  if (Controlled() < 0) return Real_pthread_mutex_trylock()(mutex);
+  Point(PointKind::kSync, mutex, "pthread_mutex_trylock");
+  // On fibers the real call cannot tell their owners apart: they share one OS thread.
+  if (OwnedByOther(mutex)) return EBUSY;
+  const int result = Real_pthread_mutex_trylock()(mutex);
+  if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex);
+  return result;
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) noexcept {
+  if (Controlled() < 0) return Real_pthread_mutex_timedlock()(mutex, limit);
+  Point(PointKind::kSync, mutex, "pthread_mutex_timedlock");
+  const int result = LockMutex(mutex, true);
+  return result;
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* limit) noexcept {
+  if (Controlled() < 0) {
+    static decltype(&pthread_mutex_clocklock) cache = nullptr;
+    return Real(__interceptor_pthread_mutex_clocklock, &cache, "pthread_mutex_clocklock")(mutex, clock, limit);
+  }
+  return pthread_mutex_timedlock(mutex, limit);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  if (Controlled() < 0) return Real_pthread_mutex_unlock()(mutex);
+  Point(PointKind::kSync, mutex, "pthread_mutex_unlock");
+  return UnlockMutex(mutex);
+}
+
+int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_spin_lock()(lock);
+  const void* object = const_cast<const int*>(lock);
+  Point(PointKind::kSync, object, "pthread_spin_lock");
+  while (FindOwner(object) != nullptr) Block(object, WaitOn::kMutex, false);
+  const int result = Real_pthread_spin_lock()(lock);
+  if (result == 0) TakeOwner(object, Self(), WaitOn::kMutex);
+  return result;
+}
+
+int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_spin_trylock()(lock);
+  const void* object = const_cast<const int*>(lock);
+  Point(PointKind::kSync, object, "pthread_spin_trylock");
+  const int result = Real_pthread_spin_trylock()(lock);
+  if (result == 0) TakeOwner(object, Self(), WaitOn::kMutex);
+  return result;
+}
+
+int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_spin_unlock()(lock);
+  const void* object = const_cast<const int*>(lock);
+  Point(PointKind::kSync, object, "pthread_spin_unlock");
+  const int result = Real_pthread_spin_unlock()(lock);
+  if (result == 0 && DropOwner(object)) Wake(object, kMaxControlled);
+  return result;
+}
+
+}  // extern "C"

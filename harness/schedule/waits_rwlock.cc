@@ -1,0 +1,89 @@
+// Read-write locks. One entry of the owner table serves both sides: its kind says which, its depth counts readers.
+#include <pthread.h>
+#include <cerrno>
+#include <ctime>
+
+#include "harness/schedule/real.h"
+#include "harness/schedule/state.h"
+
+HANDOFF_REAL(pthread_rwlock_rdlock)
+HANDOFF_REAL(pthread_rwlock_tryrdlock)
+HANDOFF_REAL(pthread_rwlock_timedrdlock)
+HANDOFF_REAL(pthread_rwlock_wrlock)
+HANDOFF_REAL(pthread_rwlock_trywrlock)
+HANDOFF_REAL(pthread_rwlock_timedwrlock)
+HANDOFF_REAL(pthread_rwlock_unlock)
+
+namespace handoff::schedule {
+namespace {
+
+bool CanTake(const pthread_rwlock_t* lock, WaitOn side) {
+  const Owner* owner = FindOwner(lock);
+  return owner == nullptr || (side == WaitOn::kReadLock && owner->kind == WaitOn::kReadLock);
+}
+
+// The try variants cannot block, and unlike a mutex's they lose nothing: TSan has no lock order for the side that tries, but a
+// wait that we model is a deadlock finding of our own.
+int TryReal(pthread_rwlock_t* lock, WaitOn side) {
+  const int result = side == WaitOn::kReadLock ? Real_pthread_rwlock_tryrdlock()(lock) : Real_pthread_rwlock_trywrlock()(lock);
+  if (result == 0) TakeOwner(lock, Self(), side);
+  return result;
+}
+
+int Take(pthread_rwlock_t* lock, WaitOn side, bool timed, const char* what) {
+  Point(PointKind::kSync, lock, what);
+  int result = EBUSY;
+  while (!CanTake(lock, side) || (result = TryReal(lock, side)) == EBUSY) {
+    if (!Block(lock, side, timed) && timed) {
+      result = ETIMEDOUT;
+      break;
+    }
+  }
+  return result;
+}
+
+int Try(pthread_rwlock_t* lock, WaitOn side, const char* what) {
+  Point(PointKind::kSync, lock, what);
+  return CanTake(lock, side) ? TryReal(lock, side) : EBUSY;
+}
+
+}  // namespace
+}  // namespace handoff::schedule
+
+using namespace handoff::schedule;
+
+extern "C" {
+
+int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_rdlock()(lock);
+  return Take(lock, WaitOn::kReadLock, false, "pthread_rwlock_rdlock");
+}
+int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_wrlock()(lock);
+  return Take(lock, WaitOn::kWriteLock, false, "pthread_rwlock_wrlock");
+}
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_timedrdlock()(lock, limit);
+  return Take(lock, WaitOn::kReadLock, true, "pthread_rwlock_timedrdlock");
+}
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_timedwrlock()(lock, limit);
+  return Take(lock, WaitOn::kWriteLock, true, "pthread_rwlock_timedwrlock");
+}
+int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_tryrdlock()(lock);
+  return Try(lock, WaitOn::kReadLock, "pthread_rwlock_tryrdlock");
+}
+int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_trywrlock()(lock);
+  return Try(lock, WaitOn::kWriteLock, "pthread_rwlock_trywrlock");
+}
+int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_unlock()(lock);
+  Point(PointKind::kSync, lock, "pthread_rwlock_unlock");
+  const int result = Real_pthread_rwlock_unlock()(lock);
+  if (result == 0 && DropOwner(lock)) Wake(lock, kMaxControlled);
+  return result;
+}
+
+}  // extern "C"

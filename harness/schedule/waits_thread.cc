@@ -1,0 +1,133 @@
+// Threads that a controlled thread creates, joins or ends: they are enrolled, and run when the baton comes to them.
+#include <pthread.h>
+#include <unistd.h>
+#include <cerrno>
+
+#include "harness/schedule/edges.h"
+#include "harness/schedule/raw_syscall.h"
+#include "harness/schedule/real.h"
+#include "harness/schedule/state.h"
+
+HANDOFF_REAL(pthread_create)
+HANDOFF_REAL(pthread_join)
+HANDOFF_REAL(pthread_exit)
+HANDOFF_REAL(pause)
+
+namespace handoff::schedule {
+namespace {
+
+// What the creator gives to the new thread, by slot of its number. Written before the thread exists, read by it: pthread_create
+// orders both.
+struct Birth {
+  void* (*routine)(void*);
+  void* argument;
+};
+Birth births[kMaxControlled];
+
+// The end of a created thread lies behind the destructors of its thread-locals, so that those run under control too.
+// Thread-specific data is destroyed last and in rounds; the third of glibc's four leaves the last to the sanitizers, which end
+// their own bookkeeping there.
+constexpr std::uintptr_t kLeaveInRound = 3;
+pthread_key_t leave_key;
+pthread_once_t leave_key_once = PTHREAD_ONCE_INIT;
+__thread int created_id = -1;
+
+void LeaveAtLast(void* round) {
+  const std::uintptr_t next = reinterpret_cast<std::uintptr_t>(round) + 1;
+  if (next <= kLeaveInRound) {
+    pthread_setspecific(leave_key, reinterpret_cast<void*>(next));
+    return;
+  }
+  Disarm();
+  ReleaseEndEdge();
+  Leave(created_id);
+}
+void MakeLeaveKey() { pthread_key_create(&leave_key, LeaveAtLast); }
+
+void* CreatedMain(void* argument) {
+  const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  const Birth birth = births[id];
+  Park(id);
+  created_id = id;
+  SetSelf(id);
+  pthread_setspecific(leave_key, reinterpret_cast<void*>(std::uintptr_t{1}));
+  Arm();
+  return birth.routine(birth.argument);
+}
+
+// The created thread with this handle, or -1.
+int FindThread(pthread_t handle) {
+  for (int i = 0; i < state.count; ++i) {
+    const Thread& thread = state.threads[i];
+    if (thread.created && pthread_equal(thread.handle, handle) != 0) return i;
+  }
+  return -1;
+}
+
+}  // namespace
+}  // namespace handoff::schedule
+
+using namespace handoff::schedule;
+
+extern "C" {
+
+int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) noexcept {
+  if (Controlled() < 0) return Real_pthread_create()(handle, attributes, routine, argument);
+  Point(PointKind::kSync, nullptr, "pthread_create");
+  Pause();  // the runtime's own work in there is no point
+  pthread_once(&leave_key_once, MakeLeaveKey);
+  const int id = Enroll();
+  births[id] = Birth{routine, argument};
+  const int result =
+      Real_pthread_create()(handle, attributes, CreatedMain, reinterpret_cast<void*>(static_cast<std::intptr_t>(id)));
+  if (result == 0) {
+    state.threads[id].handle = *handle;
+  } else {
+    state.threads[id].state = ThreadState::kDone;
+    --state.alive;
+  }
+  Resume();
+  return result;
+}
+
+// The real join waits only for the last instructions of a thread that has given the baton up.
+int pthread_join(pthread_t handle, void** result) {
+  if (Controlled() >= 0) {
+    const int id = FindThread(handle);
+    if (id >= 0) {
+      Thread& thread = state.threads[id];
+      Point(PointKind::kSync, &thread, "pthread_join");
+      while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, false);
+    }
+  }
+  return Real_pthread_join()(handle, result);
+}
+
+void pthread_exit(void* result) {
+  if (Controlled() >= 0 && !state.threads[Self()].created) {
+    Fail(FailureKind::kHarness,
+         "expected an operation to return: it called pthread_exit on a thread of the program, which serves many executions. Let "
+         "the "
+         "operation create a thread and end that one");
+  }
+  Real_pthread_exit()(result);
+  __builtin_unreachable();
+}
+
+// CPython parks threads like this that come back during finalisation. A created thread counts as ended, though nobody can join
+// it.
+int pause() {
+  if (Controlled() < 0) return Real_pause()();
+  if (state.threads[Self()].created && --state.alive == 0) {
+    state.threads[Self()].state = ThreadState::kWaiting;
+    state.threads[Self()].waits_on = WaitOn::kForever;
+    Disarm();
+    WakeDriver();
+    for (;;) RawSyscall(SYS_futex, 0, 0);
+  }
+  Block(&state.threads[Self()].waits_on, WaitOn::kForever, false);
+  errno = EINTR;
+  return -1;
+}
+
+}  // extern "C"
