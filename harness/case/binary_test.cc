@@ -7,8 +7,10 @@
 
 #include "harness/case/random_case.h"
 
-// Counts what this program allocates.
-static int allocations = 0;
+namespace {
+int allocations = 0;  // of this program
+}  // namespace
+
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;

@@ -1,5 +1,7 @@
 #include "harness/case/case.h"
 
+#include <utility>
+
 namespace handoff {
 namespace {
 
@@ -24,7 +26,7 @@ void NormalizeOperation(const Alphabet& alphabet, Operation& operation) {
   operation.code = static_cast<std::uint8_t>(operation.code % alphabet.operations.size());
   const OperationKind& kind = alphabet.operations[operation.code];
   for (std::size_t i = 0; i < kMaxArguments; ++i) {
-    const int values = static_cast<int>(i) < kind.argument_count ? ValueCount(kind.arguments[i]) : 1;
+    const int values = std::cmp_less(i, kind.argument_count) ? ValueCount(kind.arguments[i]) : 1;
     operation.arguments[i] = static_cast<std::uint8_t>(operation.arguments[i] % values);
   }
 }

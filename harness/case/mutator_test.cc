@@ -150,6 +150,23 @@ TEST(MutatorTest, OperationsComeAsOftenAsTheirWeightsSay) {
   EXPECT_NEAR(count[2] / static_cast<double>(count[0]), 1.0, 0.15);
 }
 
+TEST(MutatorTest, StrategiesComeAsOftenAsThePortfolioSays) {
+  const Bytes input = ToBytes("handoff case 1\nstrategy free\n");
+  std::array<int, kStrategies> count{};
+  for (unsigned seed = 0; seed < 100000; ++seed) {
+    ++count[static_cast<std::size_t>(DecodeCase(kAlphabet, Mutate(input, 400, seed)).strategy)];
+  }
+  const double drawn = 100000 - count[static_cast<std::size_t>(Strategy::kFree)];
+  ASSERT_GT(drawn, 2000);
+  const auto percent = [&](Strategy strategy) { return 100 * count[static_cast<std::size_t>(strategy)] / drawn; };
+  EXPECT_NEAR(percent(Strategy::kBytes), 40, 3);
+  EXPECT_NEAR(percent(Strategy::kPos), 20, 3);
+  EXPECT_NEAR(percent(Strategy::kSurw), 15, 3);
+  EXPECT_NEAR(percent(Strategy::kRandom), 15, 3);
+  EXPECT_NEAR(percent(Strategy::kPct), 10, 3);
+  EXPECT_EQ(percent(Strategy::kListed), 0);
+}
+
 TEST(MutatorTest, AListedCaseStaysListedAndItsSwitchesChange) {
   const Bytes input = ToBytes("handoff case 1\nstrategy listed\nA drop\nB drop\nswitch A 0.0+5 to B\n");
   std::set<std::size_t> sizes;
