@@ -1,89 +1,103 @@
 """The parser: verbs, their flags, and one place that turns an outcome into an exit code."""
 
 import argparse
-import dataclasses
-import json
 import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
-from handoff_tool import builds, doctor, interpreter, machine, setup, sources
-from handoff_tool.outcome import CLEAN, FAILED, INTERRUPTED, Failure, choose
+from handoff_tool import builds, interpreter, machine, targets
+from handoff_tool import verbs as verbs_of
+from handoff_tool.outcome import FAILED, INTERRUPTED, Failure, choose
 from handoff_tool.places import Cache
-from handoff_tool.progress import Progress
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Usage errors exit with 1 like every other error of ours, and end with the valid choices."""
-        flags = sorted(option for action in self._actions for option in action.option_strings if option.startswith("--"))
-        more = f"\nFlags of '{self.prog}': {', '.join(flags)}" if "unrecognized" in message else ""
-        print(f"{self.prog}: {message}{more}", file=sys.stderr)
+        print(f"{self.prog}: {message}", file=sys.stderr)
         sys.exit(FAILED)
 
-
-def emit(args: argparse.Namespace, data: dict[str, Any], text: str) -> None:
-    """One JSON object and nothing else with --json, the text otherwise."""
-    print(json.dumps(data) if args.json else text, flush=True)
-
-
-def _options(args: argparse.Namespace) -> setup.Options:
-    place = sources.PythonSource(args.python_source, args.sha256 or "") if args.python_source else None
-    if args.sha256 and not place:
-        raise Failure("--sha256 belongs to --python-source; give both.")
-    return setup.Options(place, Path(args.dlpack_include) if args.dlpack_include else None)
+    def refuse(self, words: list[str]) -> NoReturn:
+        flags = sorted(option for action in self._actions for option in action.option_strings if option.startswith("--"))
+        self.error(f"unknown argument {words[0]}; the flags of '{self.prog}' are: {', '.join(flags)}")
 
 
-def _setup(args: argparse.Namespace, cache: Cache) -> int:
-    facts = setup.summary(cache, setup.ensure(cache, _options(args)))
-    lines = [f"Set-up is complete in {facts['cache']}.", f"  compiler  {facts['compiler']}", f"  DLPack    {facts['dlpack_include']}"]
-    emit(args, facts, "\n".join(lines + [f"  CPython   {name}: {path}" for name, path in facts["python"].items()]))  # type: ignore[attr-defined]
-    return CLEAN
+def sanitizer_name(text: str) -> str:
+    try:
+        return choose("sanitizer", text, list(interpreter.SANITIZERS))
+    except Failure as failure:
+        raise argparse.ArgumentTypeError(str(failure)) from failure
 
 
-def _doctor(args: argparse.Namespace, cache: Cache) -> int:
-    checks = doctor.examine(cache)
-    emit(args, {"checks": [dataclasses.asdict(check) for check in checks]}, doctor.text(checks))
-    return CLEAN if all(check.ok for check in checks) else FAILED
+def positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text}")
+    return value
 
 
-def _build(args: argparse.Namespace, cache: Cache) -> int:
-    presets = [choose("preset", args.preset, list(builds.PRESETS))] if args.preset else [args.sanitizer] if args.sanitizer else list(setup.Options().sanitizers)
-    setup.ensure(cache)
-    progress = Progress(len(presets), cache.logs)
-    built = [builds.build(cache, preset, args.target or [], progress) for preset in presets]
-    emit(args, {"builds": [{"preset": one.preset, "folder": str(one.folder)} for one in built]}, "\n".join(f"built {one.folder}" for one in built))
-    return CLEAN
+def count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text}")
+    return value
 
 
 def parser() -> Parser:
     top = Parser(prog="handoff", description="Finds races in the hand-over of tensors, and replays them.", allow_abbrev=False)
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
 
-    def verb(name: str, function: Any, text: str) -> argparse.ArgumentParser:
+    def verb(name: str, function: Any, text: str) -> Parser:
         added = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
-        added.set_defaults(function=function)
+        added.set_defaults(function=function, parser=added)
         added.add_argument("--cache", metavar="FOLDER", help="cache folder (default: $HANDOFF_CACHE or ~/.cache/handoff)")
         added.add_argument("--json", action="store_true", help="print one JSON object on standard output and nothing else there")
         return added
 
-    def sanitizer(added: argparse.ArgumentParser) -> None:
-        added.add_argument("--sanitizer", metavar="S", choices=interpreter.SANITIZERS, help="thread or address")
+    def sanitizer(added: Parser) -> None:
+        added.add_argument("--sanitizer", metavar="S", type=sanitizer_name, help="thread or address")
 
-    added = verb("setup", _setup, "Install what is missing and build a free-threaded CPython per sanitizer.")
+    added = verb("setup", verbs_of.setup, "Install what is missing and build a free-threaded CPython per sanitizer.")
     added.add_argument("--python-source", metavar="PATH|URL", help="CPython source tarball, 3.13 or newer (a URL needs --sha256)")
     added.add_argument("--sha256", metavar="HASH", help="expected hash of --python-source")
     added.add_argument("--dlpack-include", metavar="PATH", help="folder that holds dlpack/dlpack.h")
-    verb("doctor", _doctor, "Say what is there and what is missing, and prove the detectors alive.")
-    added = verb("build", _build, "Configure and compile; without options both sanitizers.")
+    verb("doctor", verbs_of.doctor, "Say what is there and what is missing, and prove the detectors alive.")
+    added = verb("build", verbs_of.build, "Configure and compile; without options both sanitizers.")
     sanitizer(added)
     added.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(builds.PRESETS)}")
     added.add_argument("--target", metavar="X", action="append", help="only this CMake target (may be repeated)")
+    verb("list", verbs_of.list_targets, "List the targets with their sanitizers and twins.")
+
+    added = verb("fuzz", verbs_of.fuzz, "Fuzz targets, all of them under every sanitizer by default; exit 77 when something was found.")
+    added.add_argument("names", metavar="TARGET", nargs="*", help="targets to run (see 'list')")
+    sanitizer(added)
+    added.add_argument("--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)")
+    added.add_argument("--seed", metavar="N", type=int, help="libFuzzer's seed")
+    added.add_argument("--twin", metavar="T", help="run this broken twin instead of the safe subject")
+    added.add_argument("--strategy", metavar="S", help=f"for all cases: {', '.join(targets.STRATEGIES)}")
+    added.add_argument("--granularity", metavar="G", help=f"for all cases: {', '.join(targets.GRANULARITIES)}")
+    added.add_argument("--parameter", metavar="N", type=int, help="the strategy's parameter for all cases (0 to 255)")
+
+    def files(added: Parser) -> None:
+        added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or the folder of a finding")
+        added.add_argument("--target", metavar="T", help="target (default: from the file's place)")
+        sanitizer(added)
+        added.add_argument("--twin", metavar="T", help="broken twin (default: as recorded beside the file or in its comments)")
+
+    added = verb("replay", verbs_of.replay, "Run case files again, each time as the first run of a fresh process; exit 77 if one fails again.")
+    files(added)
+    added.add_argument("--times", metavar="N", type=count, default=3, help="processes a file (default 3)")
+
+    files(verb("explain", verbs_of.explain, "Run a case file once and print the finding alone."))
+
+    added = verb("test", verbs_of.test, "Build everything and run all tests; ends with a line 'N passed, N failed'.")
+    added.add_argument("--update-golden", action="store_true", help="rewrite the golden texts instead of comparing with them")
     return top
 
 
 def main(words: list[str]) -> int:
-    args = parser().parse_args(words)
+    args, unknown = parser().parse_known_args(words)
+    if unknown:
+        args.parser.refuse(unknown)
     machine.raise_address_space_limit()
     try:
         return int(args.function(args, Cache.find(args.cache)))

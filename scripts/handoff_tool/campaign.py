@@ -1,0 +1,222 @@
+"""`fuzz`: every target under every sanitizer, side by side on the cores there are, restarted after each finding."""
+
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handoff_tool import findings, machine, targets
+from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED, OUT_OF_MEMORY, TIMEOUT
+from handoff_tool.output import Output
+from handoff_tool.places import Cache
+from handoff_tool.process import Process
+from handoff_tool.progress import seconds_text
+from handoff_tool.table import render
+
+GRACE = 60.0  # seconds past its time before a target counts as hung
+MEMORY_MB = 4096
+
+
+@dataclass
+class Job:
+    """One target under one sanitizer; written by its own thread only, read by the display."""
+
+    target: targets.Target
+    sanitizer: str
+    state: str = "waiting"
+    executions: int = 0
+    seconds: float = 0.0
+    now: Output = field(default_factory=Output)
+    coverage: int = 0
+    corpus: int = 0
+    repeats: int = 0  # findings whose signature was known
+    unconfirmed: int = 0
+    found: dict[str, Path] = field(default_factory=dict)  # signature to file
+    error: str = ""
+
+    def row(self) -> list[object]:
+        rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
+        return [self.target.name, self.sanitizer, self.executions, rate, self.coverage, self.corpus, len(self.found), self.unconfirmed, self.error or self.state]
+
+
+HEADINGS = ["target", "sanitizer", "executions", "per second", "coverage", "corpus", "findings", "unconfirmed", "ended"]
+
+
+@dataclass
+class Plan:
+    seconds: float
+    seed: int | None
+    choices: targets.Choices
+    library: Path | None = None  # where findings go; the checkout's findings/ if None
+
+
+class Campaign:
+    def __init__(self, cache: Cache, jobs: list[Job], plan: Plan) -> None:
+        self._cache, self.jobs, self._plan = cache, jobs, plan
+        self._stop = threading.Event()
+        self._running: set[Process] = set()
+        self._lock = threading.Lock()
+
+    def run(self, show: "Display") -> bool:
+        """Returns whether it was interrupted; jobs hold the results either way."""
+        previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        pool = ThreadPoolExecutor(machine.cores())
+        futures = [pool.submit(self._work, job) for job in self.jobs]
+        try:
+            while not all(future.done() for future in futures):
+                show.refresh(self.jobs)
+                time.sleep(show.pause)
+        except KeyboardInterrupt:
+            self.stop()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+            signal.signal(signal.SIGTERM, previous)
+            show.close()
+        for future in futures:
+            if not future.cancelled():
+                future.result()
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        with self._lock:
+            for process in self._running:
+                process.interrupt()
+
+    def _work(self, job: Job) -> None:
+        start, launch = time.monotonic(), 0
+        job.state = "running"
+        with tempfile.TemporaryDirectory(prefix="handoff-fuzz-") as folder, self._log(job).open("w") as log:
+            while (left := self._plan.seconds - (time.monotonic() - start)) > 0.5 and not self._stop.is_set():
+                before = job.executions
+                code = self._launch(job, Path(folder), left, launch, log)
+                launch += 1
+                job.seconds = time.monotonic() - start
+                if code == CLEAN:
+                    break
+                if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
+                    if not self._stop.is_set():
+                        job.error = f"error (exit {code}); see {log.name}"
+                    break
+                job.executions = max(job.executions, before + job.now.executions)
+        job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
+
+    def _log(self, job: Job) -> Path:
+        self._cache.logs.mkdir(parents=True, exist_ok=True)
+        return self._cache.logs / f"fuzz-{job.target.name}-{job.sanitizer}.log"
+
+    def _launch(self, job: Job, folder: Path, left: float, launch: int, log: Any) -> int:
+        output = job.now = Output()
+        before, start = job.executions, time.monotonic()
+
+        def line(text: str) -> None:
+            print(text, file=log)
+            output.feed(text)
+            job.executions = before + output.executions
+            job.coverage, job.corpus = max(job.coverage, output.coverage), output.corpus or job.corpus
+
+        words: list[str | Path] = [f"-artifact_prefix={folder}/", f"-max_total_time={max(1, round(left))}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=0"]
+        if self._plan.seed is not None:
+            words.append(f"-seed={self._plan.seed + launch}")
+        process = Process(job.target.binaries[job.sanitizer], words + self._corpora(job.target), self._plan.choices.environment(), folder)
+        with self._lock:
+            self._running.add(process)
+        if self._stop.is_set():
+            process.interrupt()
+        try:
+            return process.follow(line, left + GRACE)
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            log.flush()
+            job.now.per_second = int(output.executions / max(time.monotonic() - start, 0.001))
+
+    def _corpora(self, target: targets.Target) -> list[str | Path]:
+        """The gathered corpus first: libFuzzer writes into the first folder. A twin fails its regression cases, so they stay out then."""
+        gathered = self._cache.corpus(target.name)
+        gathered.mkdir(parents=True, exist_ok=True)
+        committed = ["seed"] if self._plan.choices.twin else ["seed", "regression"]
+        return [gathered, *(folder for name in committed if (folder := targets.CORPUS / target.name / name).is_dir())]
+
+    def _collect(self, job: Job, code: int) -> bool:
+        """Keeps the file that the process named; False when it named none, which is an error of the harness."""
+        output = job.now
+        file = Path(output.written) if output.written else None
+        if file is None or not file.is_file() or file.stat().st_size == 0:
+            return False
+        origin = findings.Origin(job.target.name, job.sanitizer, self._plan.choices.twin, output.signature(), output.confirmed)
+        place, new = findings.keep(origin, file, output.finding_text(), self._plan.library)
+        if not output.confirmed:
+            job.unconfirmed += 1
+        elif origin.signature in job.found:
+            job.repeats += 1
+        else:
+            job.found[origin.signature] = place
+        return True
+
+
+class Display:
+    """One moving line on a terminal, a line now and then elsewhere; nothing when quiet."""
+
+    def __init__(self, stream: Any, quiet: bool = False) -> None:
+        self._stream, self._quiet, self._live = stream, quiet, stream.isatty()
+        self.pause = 0.5
+        self._last = 0.0
+
+    def refresh(self, jobs: list[Job]) -> None:
+        if self._quiet or (not self._live and time.monotonic() - self._last < 10):
+            return
+        self._last = time.monotonic()
+        running = [job for job in jobs if job.state == "running"]
+        parts = [f"{j.target.name}/{j.sanitizer} {j.now.per_second:,}/s cov {j.coverage} corpus {j.corpus} findings {len(j.found)}" for j in running]
+        waiting = sum(job.state == "waiting" for job in jobs)
+        text = " | ".join(parts) + (f" | {waiting} waiting" if waiting else "")
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{text[:width]}", end="", file=self._stream, flush=True)
+        else:
+            print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        if self._live and not self._quiet:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
+
+
+def exit_code(jobs: list[Job], interrupted: bool) -> int:
+    if interrupted:
+        return INTERRUPTED
+    if any(job.found or job.unconfirmed for job in jobs):
+        return FINDING
+    return FAILED if any(job.error for job in jobs) else CLEAN
+
+
+def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
+    keys = [heading.replace(" ", "_") for heading in HEADINGS]
+    listed = [
+        {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(path)}
+        for job in jobs for signature, path in job.found.items()
+    ]
+    return {"rows": [dict(zip(keys, job.row())) for job in jobs], "findings": listed, "interrupted": interrupted}
+
+
+def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
+    lines = [render(HEADINGS, [job.row() for job in jobs]), ""]
+    for job in jobs:
+        for signature, path in job.found.items():
+            lines.append(f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(path)}")
+    total = sum(len(job.found) for job in jobs)
+    ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {total} finding{'' if total == 1 else 's'}"
+    lines.append(ending + ("." if total else "; that nothing was found does not mean that nothing is there."))
+    return "\n".join(lines)
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,58 @@
+"""One target process: started in its own group, read line by line, ended with everything it started."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from handoff_tool import targets
+
+PATIENCE = 20.0  # seconds a process gets to end by itself after it was asked to
+
+
+class Process:
+    """The group makes Ctrl-C reach us only: we decide when a target stops, and nothing it forked outlives it."""
+
+    def __init__(self, binary: Path, words: Iterable[str | Path], environment: dict[str, str], cwd: Path) -> None:
+        self._process = subprocess.Popen(
+            targets.command(binary, *words), cwd=cwd, env=targets.environment(environment), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        )
+
+    def follow(self, line: Callable[[str], None], limit: float) -> int:
+        """Feeds every line of standard error to `line` and returns the exit code; past `limit` seconds the process is killed."""
+        watchdog = threading.Timer(limit, self.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            assert self._process.stderr is not None
+            for text in self._process.stderr:
+                line(text.rstrip("\n"))
+            return self._process.wait()
+        finally:
+            watchdog.cancel()
+            self.kill()
+
+    def interrupt(self) -> None:
+        """Asks as a terminal would; kills what does not follow."""
+        self._send(signal.SIGINT)
+        timer = threading.Timer(PATIENCE, self.kill)
+        timer.daemon = True
+        timer.start()
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def run(binary: Path, words: Iterable[str | Path], environment: dict[str, str], cwd: Path, limit: float) -> tuple[int, list[str]]:
+    """Runs a target to its end; returns the exit code and what it printed."""
+    lines: list[str] = []
+    return Process(binary, words, environment, cwd).follow(lines.append, limit), lines

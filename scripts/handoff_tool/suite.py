@@ -1,0 +1,160 @@
+"""`test`: everything that a change must pass, one line a stage and one plain line at the end."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handoff_tool import builds, campaign, findings, interpreter, machine, process, replay, setup, targets
+from handoff_tool.outcome import CLEAN, FAILED, Failure
+from handoff_tool.places import ROOT, Cache
+from handoff_tool.progress import Progress, seconds_text
+
+PRESETS = (*interpreter.SANITIZERS, "gcc")
+SMOKE_SECONDS = 4.0
+TEST_LIMIT = 300  # seconds one CTest test may take
+
+
+@dataclass
+class Stage:
+    name: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)  # what failed, and where to read on
+
+    def line(self) -> str:
+        more = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.name}: {self.passed} passed, {self.failed} failed{more} ({seconds_text(self.seconds)})"
+
+    def judge(self, ok: bool, note: str) -> None:
+        self.passed += ok
+        self.failed += not ok
+        self.notes += [] if ok else [note]
+
+
+def run(cache: Cache, update_golden: bool) -> list[Stage]:
+    environment = {"HANDOFF_UPDATE_GOLDEN": "1"} if update_golden else {}
+    setup.ensure(cache)
+    stages = [_timed(_scripts, environment)]
+    progress = Progress(len(PRESETS), cache.logs)
+    for preset in PRESETS:
+        stages.append(_timed(_build, cache, preset, progress))
+        if not stages[-1].failed:
+            stages.append(_timed(_ctest, cache, preset, environment))
+    everything = targets.built()
+    if everything:
+        stages += [_timed(_smoke, cache, everything), _timed(_regressions, everything)]
+    return stages
+
+
+def _timed(function: Any, *arguments: Any) -> Stage:
+    start = time.monotonic()
+    stage: Stage = function(*arguments)
+    stage.seconds = time.monotonic() - start
+    print("\n".join([stage.line(), *(f"    {note}" for note in stage.notes)]), file=sys.stderr, flush=True)
+    return stage
+
+
+def _scripts(environment: dict[str, str]) -> Stage:
+    """The command's own tests, in a process of their own."""
+    stage = Stage("scripts")
+    command = [sys.executable, "-m", "unittest", "discover", "-s", str(ROOT / "scripts" / "tests"), "-t", str(ROOT / "scripts")]
+    answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    ran, bad = re.search(r"^Ran (\d+) test", answer.stderr, re.M), re.findall(r"(?:failures|errors)=(\d+)", answer.stderr)
+    stage.failed = sum(map(int, bad)) or (answer.returncode != 0)
+    stage.passed = (int(ran[1]) if ran else 0) - stage.failed
+    if stage.failed:
+        stage.notes += answer.stderr.strip().splitlines()[-60:]
+    return stage
+
+
+def _build(cache: Cache, preset: str, progress: Progress) -> Stage:
+    stage = Stage(f"build {preset}")
+    try:
+        builds.build(cache, preset, [], progress)
+        stage.judge(True, "")
+    except Failure as failure:
+        stage.judge(False, str(failure))
+    return stage
+
+
+def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
+    stage = Stage(f"ctest {preset}")
+    report, log = cache.logs / f"ctest-{preset}.xml", cache.logs / f"ctest-{preset}.log"
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(builds.folder(preset)), "--output-on-failure", "-j", str(machine.cores()), "--timeout", str(TEST_LIMIT), "--output-junit", str(report)]
+    with log.open("w") as output:
+        subprocess.run([*machine.without_randomisation(), *command], stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=targets.environment(environment))
+    if not report.exists():
+        stage.judge(False, f"ctest wrote no result; see {log}")
+        return stage
+    for case in xml.parse(report).getroot().iter("testcase"):
+        status = case.get("status")
+        if status in ("disabled", "notrun") and case.find("skipped") is not None:
+            stage.skipped += 1
+            continue
+        output = (case.findtext("system-out") or "").strip().splitlines()[-40:]
+        stage.judge(status == "run", "\n    ".join([f"{case.get('name')} (all output: {log})", *output]))
+    return stage
+
+
+def _smoke(cache: Cache, everything: dict[str, targets.Target]) -> Stage:
+    """A few seconds of fuzzing for each safe target: it must start, run, and find nothing."""
+    stage = Stage("smoke")
+    jobs = [campaign.Job(target, sanitizer) for target in everything.values() for sanitizer in target.binaries]
+    plan = campaign.Plan(SMOKE_SECONDS, 1, targets.Choices())
+    interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=not sys.stderr.isatty()))
+    if interrupted:
+        raise KeyboardInterrupt
+    for job in jobs:
+        ok = job.state == "clean" and not job.error and job.executions > 0
+        what = job.error or ", ".join(map(str, job.found.values())) or f"{job.executions} executions, {job.unconfirmed} unconfirmed findings"
+        stage.judge(ok, f"{job.target.name} ({job.sanitizer}): {what}")
+    return stage
+
+
+def _regressions(everything: dict[str, targets.Target]) -> Stage:
+    """Committed cases: none fails on the safe target, and one that names a twin fails on it, at the first run of a fresh process."""
+    stage = Stage("regression corpus")
+    for target in everything.values():
+        cases = sorted(path for path in (targets.CORPUS / target.name / "regression").glob("*") if path.is_file())
+        for sanitizer, binary in target.binaries.items():
+            for path in cases:
+                stage.judge(*_safe(binary, sanitizer, path))
+        for path in cases:
+            stage = _twin(stage, target, path)
+    return stage
+
+
+def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:
+    code, _ = process.run(binary, ["-artifact_prefix=/dev/null/", path], {}, ROOT, replay.LIMIT)
+    return code == CLEAN, f"{path} fails on the safe target ({sanitizer}), exit {code}"
+
+
+def _twin(stage: Stage, target: targets.Target, path: Path) -> Stage:
+    origin = findings.origin(path)
+    if not origin.twin:
+        return stage
+    sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
+    for sanitizer in sanitizers:
+        chosen = findings.Origin(target.name, sanitizer, origin.twin)
+        code, _ = replay.once(path, chosen, targets.Choices(twin=origin.twin))
+        stage.judge(code != CLEAN and code != FAILED, f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}")
+    return stage
+
+
+def summary(stages: list[Stage]) -> dict[str, Any]:
+    rows = [{"stage": s.name, "passed": s.passed, "failed": s.failed, "skipped": s.skipped, "seconds": round(s.seconds, 1)} for s in stages]
+    return {"rows": rows, "passed": sum(s.passed for s in stages), "failed": sum(s.failed for s in stages)}
+
+
+def closing(stages: list[Stage]) -> str:
+    skipped = sum(s.skipped for s in stages)
+    return f"{sum(s.passed for s in stages)} passed, {sum(s.failed for s in stages)} failed" + (f", {skipped} skipped" if skipped else "")

@@ -1,0 +1,112 @@
+"""The fuzz targets that were built: what they say of themselves, and how they are started."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handoff_tool import builds, interpreter, machine, toolchain
+from handoff_tool.outcome import Failure, choose
+from handoff_tool.places import ROOT
+
+STRATEGIES = ["bytes", "random", "pct", "pos", "surw", "listed", "free"]
+GRANULARITIES = ["op", "sync", "access"]
+CORPUS = ROOT / "corpus"  # committed cases: <target>/seed, <target>/regression
+
+
+@dataclass
+class Target:
+    name: str
+    summary: str = ""
+    carrier: str = ""
+    operations: list[Any] = field(default_factory=list)
+    twins: list[dict[str, str]] = field(default_factory=list)
+    binaries: dict[str, Path] = field(default_factory=dict)  # by sanitizer
+
+    def twin_names(self) -> list[str]:
+        return [twin["name"] for twin in self.twins]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What reaches a target beyond libFuzzer's own flags; empty means: as the case says."""
+
+    twin: str = ""
+    strategy: str = ""
+    granularity: str = ""
+    parameter: str = ""
+
+    def check(self) -> "Choices":
+        for kind, value, valid in (("strategy", self.strategy, STRATEGIES), ("granularity", self.granularity, GRANULARITIES)):
+            if value:
+                choose(kind, value, valid)
+        return self
+
+    def environment(self) -> dict[str, str]:
+        named = {"HANDOFF_TWIN": self.twin, "HANDOFF_STRATEGY": self.strategy, "HANDOFF_GRANULARITY": self.granularity, "HANDOFF_PARAMETER": self.parameter}
+        return {name: value for name, value in named.items() if value}
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment without stray HANDOFF_* settings, plus ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANDOFF_")}
+    chain = toolchain.find()
+    symbolizer = chain.tool("llvm-symbolizer") if chain else None
+    if symbolizer:  # the sanitizers look for a plain `llvm-symbolizer` on PATH
+        kept["PATH"] = f"{Path(symbolizer).parent}:{kept.get('PATH', '')}"
+    return kept | {"DEBUGINFOD_URLS": ""} | dict(extra)
+
+
+def command(binary: Path, *words: str | Path) -> list[str]:
+    return [*machine.without_randomisation(), str(binary), *map(str, words)]
+
+
+def _describe(binary: Path) -> dict[str, Any]:
+    try:
+        answer = subprocess.run(command(binary), capture_output=True, text=True, timeout=60, env=environment({"HANDOFF_DESCRIBE": "1"}))
+        return dict(json.loads(answer.stdout))
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise Failure(f"{binary} does not describe itself ({error}); build it again with 'scripts/handoff build'.") from error
+
+
+def built() -> dict[str, Target]:
+    """All targets found in the build folders, by name. Empty before the first build."""
+    found: dict[str, Target] = {}
+    for sanitizer in interpreter.SANITIZERS:
+        for binary in sorted((builds.folder(sanitizer) / "fuzz").rglob("*")):
+            if not binary.is_file() or binary.suffix or not os.access(binary, os.X_OK):
+                continue
+            if binary.name not in found:
+                facts = _describe(binary)
+                known = {name: facts[name] for name in ("summary", "carrier", "operations", "twins") if name in facts}
+                found[binary.name] = Target(binary.name, **known)
+            found[binary.name].binaries[sanitizer] = binary
+    return dict(sorted(found.items()))
+
+
+def select(names: list[str], everything: dict[str, Target], twin: str = "") -> list[Target]:
+    """The targets asked for; with a twin and no names, those that have it."""
+    if not everything:
+        raise Failure("No target is built; run 'scripts/handoff build'.")
+    chosen = [everything[choose("target", name, list(everything))] for name in names] or list(everything.values())
+    if not twin:
+        return chosen
+    having = [target for target in chosen if twin in target.twin_names()]
+    if not having or (names and len(having) < len(chosen)):
+        choose("twin", twin, sorted({name for target in chosen if target not in having for name in target.twin_names()}))
+    return having
+
+
+def listing(everything: dict[str, Target]) -> dict[str, Any]:
+    return {"targets": [{"name": t.name, "sanitizers": list(t.binaries), "carrier": t.carrier, "summary": t.summary, "twins": t.twins} for t in everything.values()]}
+
+
+def listing_text(everything: dict[str, Target]) -> str:
+    lines = []
+    for target in everything.values():
+        lines += [f"{target.name}  ({', '.join(target.binaries)}; {target.carrier}s)", f"    {target.summary}"]
+        lines += [f"    twin {twin['name']}: {twin.get('breach', '')} ({twin.get('detector', '')})" for twin in target.twins]
+    return "\n".join(lines) or "No target is built."

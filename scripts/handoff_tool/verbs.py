@@ -1,0 +1,107 @@
+"""What each verb does with its parsed flags; every function returns an exit code."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from handoff_tool import builds, campaign, interpreter, sources, suite, targets
+from handoff_tool import doctor as doctors
+from handoff_tool import replay as replays
+from handoff_tool import setup as setups
+from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
+from handoff_tool.places import Cache
+from handoff_tool.progress import Progress
+
+
+def _emit(args: argparse.Namespace, data: dict[str, Any], text: str) -> None:
+    """One JSON object and nothing else with --json, the text otherwise."""
+    print(json.dumps(data) if args.json else text, flush=True)
+
+
+def _options(args: argparse.Namespace) -> setups.Options:
+    place = sources.PythonSource(args.python_source, args.sha256 or "") if args.python_source else None
+    if args.sha256 and not place:
+        raise Failure("--sha256 belongs to --python-source; give both.")
+    return setups.Options(place, Path(args.dlpack_include) if args.dlpack_include else None)
+
+
+def setup(args: argparse.Namespace, cache: Cache) -> int:
+    facts = setups.summary(cache, setups.ensure(cache, _options(args)))
+    lines = [f"Set-up is complete in {facts['cache']}.", f"  compiler  {facts['compiler']}", f"  DLPack    {facts['dlpack_include']}"]
+    _emit(args, facts, "\n".join(lines + [f"  CPython   {name}: {path}" for name, path in facts["python"].items()]))  # type: ignore[attr-defined]
+    return CLEAN
+
+
+def doctor(args: argparse.Namespace, cache: Cache) -> int:
+    checks = doctors.examine(cache)
+    _emit(args, {"checks": [dataclasses.asdict(check) for check in checks]}, doctors.text(checks))
+    return CLEAN if all(check.ok for check in checks) else FAILED
+
+
+def build(args: argparse.Namespace, cache: Cache) -> int:
+    presets = [choose("preset", args.preset, list(builds.PRESETS))] if args.preset else [args.sanitizer] if args.sanitizer else list(setups.Options().sanitizers)
+    setups.ensure(cache)
+    progress = Progress(len(presets), cache.logs)
+    built = [builds.build(cache, preset, args.target or [], progress) for preset in presets]
+    _emit(args, {"builds": [{"preset": one.preset, "folder": str(one.folder)} for one in built]}, "\n".join(f"built {one.folder}" for one in built))
+    return CLEAN
+
+
+def _built(cache: Cache, sanitizers: list[str]) -> dict[str, targets.Target]:
+    """All targets, set up and built first where that is missing."""
+    progress = Progress(len(sanitizers), cache.logs)
+    for sanitizer in sanitizers:
+        builds.build(cache, sanitizer, [], progress)
+    return targets.built()
+
+
+def _sanitizers(args: argparse.Namespace) -> list[str]:
+    return [args.sanitizer] if args.sanitizer else list(interpreter.SANITIZERS)
+
+
+def list_targets(args: argparse.Namespace, cache: Cache) -> int:
+    everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
+    _emit(args, targets.listing(everything), targets.listing_text(everything))
+    return CLEAN
+
+
+def fuzz(args: argparse.Namespace, cache: Cache) -> int:
+    choices = targets.Choices(args.twin or "", args.strategy or "", args.granularity or "", str(args.parameter or "")).check()
+    sanitizers = _sanitizers(args)
+    chosen = targets.select(args.names, _built(cache, sanitizers), choices.twin)
+    jobs = [campaign.Job(target, sanitizer) for target in chosen for sanitizer in sanitizers if sanitizer in target.binaries]
+    start = time.monotonic()
+    interrupted = campaign.Campaign(cache, jobs, campaign.Plan(args.time, args.seed, choices)).run(campaign.Display(sys.stderr))
+    _emit(args, campaign.summary(jobs, interrupted), campaign.text(jobs, interrupted, time.monotonic() - start))
+    return campaign.exit_code(jobs, interrupted)
+
+
+def _replays(args: argparse.Namespace, cache: Cache, times: int) -> list[replays.Result]:
+    everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
+    results = []
+    for name in args.files:
+        path, origin = replays.locate(name, args.target or "", args.sanitizer or "", args.twin or "", everything)
+        results.append(replays.replay(path, origin, times, targets.Choices(twin=origin.twin)))
+    return results
+
+
+def replay(args: argparse.Namespace, cache: Cache) -> int:
+    results = _replays(args, cache, args.times)
+    _emit(args, replays.summary(results), replays.text(results))
+    return replays.exit_code(results)
+
+
+def explain(args: argparse.Namespace, cache: Cache) -> int:
+    results = _replays(args, cache, 1)
+    _emit(args, {"findings": [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]}, "\n".join(map(replays.explain, results)))
+    return replays.exit_code(results)
+
+
+def test(args: argparse.Namespace, cache: Cache) -> int:
+    stages = suite.run(cache, args.update_golden)
+    _emit(args, suite.summary(stages), suite.closing(stages))
+    return FAILED if any(stage.failed for stage in stages) else CLEAN

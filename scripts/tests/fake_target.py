@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Behaves like a libFuzzer target as seen from outside. FAKE_PLAN steers it: words joined by commas.
+
+find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
+empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
+A replayed file fails if it says `crash`.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+plan = dict(word.partition(":")[::2] for word in os.environ.get("FAKE_PLAN", "").split(",") if word)
+flags = dict(word[1:].split("=", 1) for word in sys.argv[1:] if word.startswith("-"))
+places = [word for word in sys.argv[1:] if not word.startswith("-")]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def fail(token, content):
+    path = flags["artifact_prefix"] + f"crash-{token}"
+    with open(path, "w") as file:
+        file.write(content)
+    say("FINDING\n    double-delete")
+    say(f"DEDUP_TOKEN: {token}")
+    say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {path}")
+    sys.exit(77)
+
+
+if os.environ.get("HANDOFF_DESCRIBE"):
+    print(json.dumps({"name": os.path.basename(sys.argv[0]), "summary": "Pretends.", "carrier": "fiber", "operations": [],
+                      "twins": [{"name": "double_delete", "breach": "deletes twice", "detector": "ledger"}]}))
+    sys.exit(0)
+if "usage" in plan:
+    say("no such folder")
+    sys.exit(1)
+if places and os.path.isfile(places[0]):
+    with open(places[0]) as file:
+        if "crash" not in file.read():
+            sys.exit(0)
+    say("FINDING\n    double-delete")
+    say(f"DEDUP_TOKEN: double-delete--{os.environ.get('HANDOFF_TWIN', 'safe')}")
+    sys.exit(77)
+count = os.path.join(places[0], "launches")
+launches = int(open(count).read()) if os.path.exists(count) else 0
+with open(count, "w") as file:
+    file.write(str(launches + 1))
+say("INFO: Running with entropic power schedule (0xFF, 100).")
+say("#100\tNEW    cov: 42 ft: 60 corp: 7/90b lim: 4 exec/s: 50 rss: 33Mb L: 5/9 MS: 1 Custom-")
+if "hang" in plan:
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(72))
+    time.sleep(60)
+if launches < int(plan.get("find", 0)):
+    fail(("a::b", "c")[launches % 2], "" if "empty" in plan else "crash")
+say("#2000\tDONE   cov: 43 ft: 61 corp: 8/99b lim: 4 exec/s: 1000 rss: 33Mb")

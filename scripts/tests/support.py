@@ -1,0 +1,102 @@
+"""What the tests of the command share: a scratch world with its own cache, and tools that only pretend."""
+
+import contextlib
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from handoff_tool import builds, findings, machine, main, targets
+from handoff_tool.places import Cache
+
+HERE = Path(__file__).resolve().parent
+
+FAKE_TARGET = (HERE / "fake_target.py").read_text()
+
+
+class World(unittest.TestCase):
+    """A folder of its own for everything that a verb reads or writes."""
+
+    def setUp(self) -> None:
+        context = contextlib.ExitStack()
+        self.addCleanup(context.close)
+        self.folder = Path(context.enter_context(tempfile.TemporaryDirectory(prefix="handoff-test-")))
+        self.cache = Cache(self.folder / "cache")
+        self.tools = self.folder / "tools"
+        self.tools.mkdir()
+        for module, name, value in (
+            (builds, "ROOT", self.folder), (findings, "FOLDER", self.folder / "findings"), (targets, "CORPUS", self.folder / "corpus"),
+        ):
+            context.enter_context(mock.patch.object(module, name, value))
+        context.enter_context(mock.patch.object(machine, "without_randomisation", lambda: ()))
+        context.enter_context(mock.patch.dict(os.environ, {"PATH": f"{self.tools}:{os.environ['PATH']}", "COLUMNS": "120"}))
+
+    def tool(self, name: str, script: str) -> Path:
+        """Puts an executable first on PATH."""
+        path = self.tools / name
+        path.write_text(script)
+        path.chmod(0o755)
+        return path
+
+    def target(self, name: str, sanitizer: str = "thread") -> Path:
+        """A program that behaves like a fuzz target as seen from outside; fake_target.py says how it is steered."""
+        path = builds.binary(name, sanitizer)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(FAKE_TARGET)
+        path.chmod(0o755)
+        return path
+
+    def run_command(self, *words: str) -> tuple[int, str, str]:
+        """The command's exit code, standard output and standard error."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = main.main([words[0], "--cache", str(self.cache.folder), *words[1:]])
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 1
+        return code, out.getvalue(), err.getvalue()
+
+
+def golden(case: unittest.TestCase, name: str, text: str) -> None:
+    """Compares with tests/golden/`name`, or rewrites it under HANDOFF_UPDATE_GOLDEN=1."""
+    path = HERE / "golden" / name
+    if os.environ.get("HANDOFF_UPDATE_GOLDEN") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    case.assertEqual(path.read_text() if path.exists() else "", text, f"differs from {path}; refresh with 'scripts/handoff test --update-golden'")
+
+
+# A source tree that configures and compiles in no time, with the layout of CPython's.
+_CONFIGURE = """#!/bin/sh
+cat > Makefile <<'END'
+all:
+\t@test ! -e "$(STOP)" || (echo started > "$(STOP)"; sleep 60)
+\t@test -z "$(BREAK)" || (echo no such header; exit 1)
+\t@cp answer.sh python
+\t@mkdir -p build/lib
+\t@touch build/lib/_a.so pyconfig.h libpython3.99t.a
+\t@printf build/lib > pybuilddir.txt
+END
+"""
+_ANSWER = """#!/bin/sh
+case "$*" in
+*-c*) echo '{"version": "3.99.0", "name": "python3.99t", "libs": ["-ldl"], "dynload": ""}';;
+esac
+"""
+
+
+def fake_python_tarball(folder: Path) -> Path:
+    source = folder / "Python-3.99.0"
+    shutil.rmtree(source, ignore_errors=True)
+    for name, text in {"configure": _CONFIGURE, "answer.sh": _ANSWER, "Include/Python.h": "", "Lib/os.py": "", "Lib/test/test_os.py": "", "LICENSE": ""}.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+        (source / name).chmod(0o755)
+    path = folder / "Python-3.99.0.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        tar.add(source, source.name)
+    return path

@@ -1,0 +1,59 @@
+"""Texts that people read: help, tables, and what is parsed from a target's output."""
+
+import unittest
+
+from handoff_tool import main, suite
+from handoff_tool.findings import folder_name
+from handoff_tool.output import Output
+from handoff_tool.progress import seconds_text
+from handoff_tool.table import render
+from tests.support import World, golden
+
+
+class Help(World):
+    def test_every_verb_has_its_golden_help(self) -> None:
+        verbs = next(iter(main.parser()._subparsers._group_actions)).choices  # type: ignore[union-attr]
+        golden(self, "help.txt", main.parser().format_help())
+        for name, parser in verbs.items():
+            with self.subTest(verb=name):
+                golden(self, f"help-{name}.txt", parser.format_help())
+
+    def test_an_unknown_verb_lists_the_valid_ones(self) -> None:
+        code, _, err = self.run_command("nope")
+        self.assertEqual(1, code)
+        self.assertIn("setup", err)
+
+
+class Tables(unittest.TestCase):
+    def test_numbers_are_set_right_and_grouped(self) -> None:
+        self.assertEqual("name  count\n----  -----\nab    1,234\nc         -", render(["name", "count"], [["ab", 1234], ["c", None]]))
+
+    def test_an_empty_table_has_only_its_head(self) -> None:
+        self.assertEqual("a  b\n-  -", render(["a", "b"], []))
+
+    def test_the_closing_line_is_plain(self) -> None:
+        self.assertEqual("3 passed, 1 failed", suite.closing([suite.Stage("a", 1, 1), suite.Stage("b", 2)]))
+
+    def test_times_read_well(self) -> None:
+        self.assertEqual(["0 s", "119 s", "2 min 05 s"], [seconds_text(s) for s in (0.2, 119, 125)])
+
+
+class Outputs(unittest.TestCase):
+    def test_status_finding_and_token_are_read(self) -> None:
+        output = Output()
+        for line in ("#4096\tpulse  cov: 12 ft: 30 corp: 5/60b lim: 8 exec/s: 2048 rss: 40Mb", "FINDING", "x", "DEDUP_TOKEN: race--f--g", "artifact_prefix='./'; Test unit written to ./crash-1"):
+            output.feed(line)
+        self.assertEqual((4096, 2048, 12, 5), (output.executions, output.per_second, output.coverage, output.corpus))
+        self.assertEqual(("./crash-1", "race--f--g", True), (output.written, output.signature(), output.confirmed))
+        self.assertTrue(output.finding_text().startswith("FINDING\nx\n"))
+
+    def test_a_finding_without_a_token_goes_by_its_summary(self) -> None:
+        output = Output()
+        output.feed("SUMMARY: libFuzzer: timeout")
+        self.assertEqual("libFuzzer: timeout", output.signature())
+
+    def test_signatures_become_distinct_file_names(self) -> None:
+        self.assertEqual("race--f--g", folder_name("race--f--g"))
+        names = {folder_name(text) for text in ("a::b", "a b", "a/b", "x" * 300, "x" * 301)}
+        self.assertEqual(5, len(names))
+        self.assertTrue(all(len(name) < 120 and "/" not in name for name in names))
