@@ -125,7 +125,10 @@ endif()
 # Links the sanitizer's runtime into an executable, and exports its symbols to modules that are loaded later.
 function(handoff_link_runtime name)
   target_link_libraries(${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-  target_link_options(${name} PRIVATE -rdynamic)
+  # Whole, else the linker leaves out those of our stand-ins (pthread_mutex_lock, ...) for which the runtime has a weak definition.
+  add_dependencies(${name} handoff_schedule)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:handoff_schedule>)
+  target_link_options(${name} PRIVATE -rdynamic "LINKER:--whole-archive,$<TARGET_FILE:handoff_schedule>,--no-whole-archive")
   if(HANDOFF_SANITIZER STREQUAL "none")
     return()
   endif()

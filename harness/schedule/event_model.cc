@@ -1,7 +1,7 @@
 #include "harness/schedule/event_model.h"
 
 #include <cctype>
-#include <map>
+#include <cmath>
 #include <memory>
 
 #include "harness/schedule/profiler.h"
@@ -158,8 +158,7 @@ class Machine {
     ++outcome_.profile.steps_of[t];
     profiler_->Note(t, kind, object);
     pending_[t] = object;
-    const int next = Decide(kind, t);
-    return next;
+    return Decide(kind, t);
   }
 
   Decision Describe(PointKind kind, int current) {
@@ -196,7 +195,7 @@ class Machine {
   int GoOn(int t) {
     Thread& thread = At(t);
     if (thread.state == State::kWaiting) thread.timed_out = true;
-    thread.state = thread.state == State::kEnded ? State::kEnded : State::kReady;
+    thread.state = State::kReady;
     pending_[t] = 0;
     if (plan_.granularity == Granularity::kAccess) {
       thread.budget = strategy_.NextAccess(t, thread.at, outcome_.profile.steps);
@@ -277,5 +276,41 @@ Profile Pilot(const Program& program, Granularity granularity) {
 }
 
 bool LostUpdate(const std::string& order) { return order != "AABB" && order != "BBAA"; }
+
+Tally Sample(const Program& program, Plan plan, int runs) {
+  plan.profile = Pilot(program, plan.granularity);
+  Tally tally;
+  for (int i = 0; i < runs; ++i) {
+    plan.seed = static_cast<std::uint64_t>(i);
+    const Outcome outcome = Execute(program, plan);
+    ++tally[outcome.error.empty() ? outcome.order : outcome.error];
+  }
+  return tally;
+}
+
+double Share(const Tally& tally, bool (*bad)(const std::string& order)) {
+  double all = 0;
+  double hits = 0;
+  for (const auto& [order, count] : tally) {
+    all += count;
+    if (bad(order)) hits += count;
+  }
+  return hits / all;
+}
+
+double FiveSigma(double p, int runs) { return 5 * std::sqrt(p * (1 - p) / runs); }
+
+double ChiSquare(const Tally& tally, int kinds, int runs) {
+  const double expected = static_cast<double>(runs) / kinds;
+  double sum = expected * (kinds - static_cast<int>(tally.size()));  // kinds that never came: (0 - expected)^2 / expected each
+  for (const auto& [order, count] : tally) sum += (count - expected) * (count - expected) / expected;
+  return sum;
+}
+
+double ChiSquareBound(int kinds) {
+  const double df = kinds - 1;
+  const double spread = 2 / (9 * df);
+  return df * std::pow(1 - spread + 5 * std::sqrt(spread), 3);
+}
 
 }  // namespace handoff::schedule::model

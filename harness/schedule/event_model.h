@@ -4,7 +4,9 @@
 // self-consistency gate for schedulers: what is derived on paper, what this machine does and what real threads do must agree.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -61,5 +63,18 @@ Profile Pilot(const Program& program, Granularity granularity);
 
 // Whether `order` is a lost update: both threads read (their first event) before either wrote (their second).
 bool LostUpdate(const std::string& order);
+
+// How often each order (or error) came out.
+using Tally = std::map<std::string, int>;
+// Runs with the seeds 0, 1, ... and the pilot run's profile: the same on every machine.
+Tally Sample(const Program& program, Plan plan, int runs);
+double Share(const Tally& tally, bool (*bad)(const std::string& order));
+// Five standard deviations of a share of `runs` independent runs whose true value is p: a correct strategy leaves them once in
+// 1.7 million seeds' choices, and ours are fixed.
+double FiveSigma(double p, int runs);
+// Pearson's statistic against `kinds` equally likely orders, and the value that it exceeds as rarely as one side of five sigma
+// (Wilson and Hilferty's approximation of the quantile).
+double ChiSquare(const Tally& tally, int kinds, int runs);
+double ChiSquareBound(int kinds);
 
 }  // namespace handoff::schedule::model

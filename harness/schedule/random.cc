@@ -13,9 +13,8 @@ class RandomChoices final : public Strategy {
  public:
   void Begin(const Plan& plan) override { walk_.Begin(plan.seed, plan.parameter); }
   int Choose(const Decision& d) override {
-    const int choice = walk_.Choose(d);
-    alone_ = (d.ready | d.timed) == Only(choice);
-    return choice;
+    alone_ = Size(d.ready | d.timed) == 1;
+    return alone_ ? First(d.ready | d.timed) : walk_.Choose(d);
   }
   std::int64_t NextAccess(int, const Position&, std::uint64_t) override { return alone_ ? kNever : walk_.NextAccess(); }
 

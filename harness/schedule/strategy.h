@@ -30,7 +30,7 @@ struct Decision {
   bool can_continue = false;  // `current` is one of `ready`
   ThreadSet ready = 0;        // can run
   ThreadSet timed = 0;        // wait with a time limit: chosen, they time out. Priority strategies choose them last
-  Position at;                // where `current` stands
+  Position at = {};           // where `current` stands
   std::uint64_t step = 0;     // points of the plan's granularity up to this one, all threads; an access counts as one
   // Per controlled thread, the object its next step touches (numbers from 1 in order of first appearance), 0 if unknown.
   // Borrowed.
