@@ -85,6 +85,15 @@ TEST(BinaryTest, DecodingIntoTheSameCaseStopsAllocating) {
   EXPECT_EQ(allocations, before);
 }
 
+TEST(BinaryTest, TheFirstDecodingMakesRoomForAnyOperations) {
+  const Bytes longest = EncodeCase({.threads = {{}, std::vector<Operation>(kMaxOperations)}});
+  Case reused;
+  DecodeCase(kAlphabet, {}, reused);
+  const int before = allocations;
+  DecodeCase(kAlphabet, longest, reused);
+  EXPECT_EQ(allocations, before);
+}
+
 // These bytes are in people's corpora. A new version of the format adds tests and leaves these alone.
 TEST(BinaryTest, VersionOneIsReadForEver) {
   const Bytes program = {0xca, 0x5e, 1, 2, 1, 3, 9, 2,  // pct, sync, 3 threads, parameter 9, 2 operations

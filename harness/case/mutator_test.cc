@@ -77,13 +77,17 @@ TEST(MutatorTest, TheSameSeedGivesTheSameMutant) {
   for (const Case& c : RandomCases(3)) EXPECT_EQ(Mutate(EncodeCase(c), 500, 5), Mutate(EncodeCase(c), 500, 5));
 }
 
-TEST(MutatorTest, MutantsAndChildrenKeepToTheSizeLimit) {
+TEST(MutatorTest, MutantsAndChildrenAreWholeCasesWithinTheSizeLimit) {
   const std::vector<Case> cases = RandomCases(1);
   for (std::size_t max_size = 0; max_size < 300; ++max_size) {
     const Bytes input = EncodeCase(cases[max_size % cases.size()]);
     const Bytes other = EncodeCase(cases[(max_size + 5) % cases.size()]);
-    EXPECT_LE(Mutate(input, max_size, static_cast<unsigned>(max_size)).size(), max_size);
-    EXPECT_LE(Cross(input, other, max_size, static_cast<unsigned>(max_size)).size(), max_size);
+    const auto seed = static_cast<unsigned>(max_size);
+    for (const Bytes& output : {Mutate(input, max_size, seed), Cross(input, other, max_size, seed)}) {
+      EXPECT_LE(output.size(), max_size);
+      const Bytes again = EncodeCase(DecodeCase(kAlphabet, output));
+      EXPECT_TRUE(again == output || max_size < EncodedSize(Case{}));
+    }
   }
 }
 
