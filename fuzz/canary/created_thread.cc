@@ -5,8 +5,7 @@ namespace handoff {
 const Target& TheTarget() {
   static const Target target = CanaryTarget(canary::kCreatedThread,
                                             "Proves that threads created inside a run are controlled and their races seen. "
-                                            "Does not cover detached threads.",
-                                            schedule::Carrier::kThread);
+                                            "Does not cover detached threads.");
   return target;
 }
 

@@ -145,6 +145,8 @@ struct State {
   Guarded under_mutex, under_recursive, under_rwlock, under_monitor, under_semaphore, under_spin, under_once, under_guard;
   Guarded under_shared, under_std_monitor, under_std_once, under_std_semaphore, under_flag;
   Meeting at_barrier, at_latch;
+  bool has_created[kMaxThreads] = {};  // each element touched by its own thread,
+  int by_created[kMaxThreads] = {};    // and by the thread that it creates
 };
 
 // Far enough away never to pass in a run; the scheduler decides whether a timed wait times out.
@@ -339,6 +341,21 @@ void AtomicWait(State& s, int /*thread*/) {
   if (s.broken != Broken::kAtomicNeverNotified) s.flag.notify_one();
 }
 
+// One each: the scheduler numbers sixteen threads in all.
+void CreateAndJoin(State& s, int thread) {
+  if (s.has_created[thread]) return;
+  s.has_created[thread] = true;
+  s.by_created[thread] = 1;
+  pthread_t created;
+  const auto routine = [](void* value) -> void* {
+    *static_cast<int*>(value) += 1;
+    return value;
+  };
+  if (pthread_create(&created, nullptr, routine, &s.by_created[thread]) != 0) return;
+  pthread_join(created, nullptr);
+  if (s.by_created[thread] != 2) oracle::Fail("wrong-value", "", "A joined thread left %d instead of 2.", s.by_created[thread]);
+}
+
 void Yield(State& /*s*/, int /*thread*/) { sched_yield(); }
 
 void Sleep(State& /*s*/, int /*thread*/) {
@@ -359,14 +376,14 @@ constexpr OperationKind kOperations[] = {
     {.name = "std_condition"},   {.name = "call_once"},
     {.name = "std_semaphore"},   {.name = "latch"},
     {.name = "atomic_wait"},     {.name = "yield"},
-    {.name = "sleep"},
+    {.name = "sleep"},           {.name = "create_and_join"},
 };
 // In the order of kOperations.
 constexpr void (*kFunctions[])(State& s, int thread) = {
     &Mutex,          &TryMutex,   &TimedMutex,     &RecursiveMutex, &ReadLock,       &WriteLock, &TimedReadLock,
     &TimedWriteLock, &Condition,  &TimedCondition, &Semaphore,      &TimedSemaphore, &SpinLock,  &Once,
     &StaticLocal,    &Barrier,    &SharedRead,     &SharedWrite,    &StdCondition,   &CallOnce,  &StdSemaphore,
-    &Latch,          &AtomicWait, &Yield,          &Sleep,
+    &Latch,          &AtomicWait, &Yield,          &Sleep,          &CreateAndJoin,
 };
 static_assert(std::size(kFunctions) == std::size(kOperations));
 
