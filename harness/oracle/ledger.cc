@@ -26,8 +26,8 @@ struct Storage {
 };
 
 // Entries 1 to the count are in use; an entry is set up when its number is given out, so Reset has nothing to clear.
-Tensor tensors[kMaxTensors + 1];
-Storage storages[kMaxStorages + 1];
+constinit Tensor tensors[kMaxTensors + 1] = {};
+constinit Storage storages[kMaxStorages + 1] = {};
 int tensor_count = 0;
 int storage_count = 0;
 int lock = 0;
@@ -59,6 +59,11 @@ int Find(const void* address) {
     if (tensors[i].address == address) return i;
   }
   return 0;
+}
+
+unsigned char PayloadByte(int storage, std::size_t index) {
+  // Odd factors have an inverse modulo 256: no two of 128 neighbours are equal.
+  return static_cast<unsigned char>(static_cast<std::size_t>(storage) * 101 + index * 7 + 3);
 }
 
 void CheckAlive(int number, const char* use) {
@@ -111,9 +116,10 @@ int AddStorage(const void* bytes, std::size_t size) {
   return number;
 }
 
-unsigned char PayloadByte(int storage, std::size_t index) {
-  // Odd factors have an inverse modulo 256: no two of 128 neighbours are equal.
-  return static_cast<unsigned char>(static_cast<std::size_t>(storage) * 101 + index * 7 + 3);
+std::uint64_t Payload(int storage, std::size_t word) {
+  std::uint64_t bytes = 0;
+  for (std::size_t b = 0; b < 8; ++b) bytes |= std::uint64_t{PayloadByte(storage, word * 8 + b)} << (8 * b);
+  return bytes;
 }
 
 void StorageFreed(int storage) {
@@ -142,6 +148,15 @@ int Exported(const void* tensor, const View& view) {
   t.view = view;
   Unlock();
   return number;
+}
+
+int Reexported(const void* tensor, int original, bool foreign) {
+  Lock();
+  CheckAlive(original, "Export");
+  View view = tensors[original].view;
+  Unlock();
+  view.foreign = foreign;
+  return Exported(tensor, view);
 }
 
 int Consumed(const void* tensor) {
@@ -234,20 +249,26 @@ void ShapeSeen(int tensor, int rank, const std::int64_t* shape) {
   Unlock();
 }
 
-void ElementRead(int tensor, const std::int64_t* index, const void* bytes) {
+void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high) {
   Lock();
   CheckAlive(tensor, "Read");
   const View& view = tensors[tensor].view;
   std::int64_t offset = view.origin;
-  for (int d = 0; d < view.rank; ++d) offset += index[d] * view.strides[d] * view.item_size;
-  const auto* found = static_cast<const unsigned char*>(bytes);
+  std::int64_t rest = k;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    offset += rest % view.shape[d] * view.strides[d] * view.item_size;
+    rest /= view.shape[d];
+  }
   for (int b = 0; b < view.item_size; ++b) {
+    const auto found = static_cast<unsigned char>((b < 8 ? low : high) >> (8 * (b % 8)));
     const unsigned char expected = PayloadByte(view.storage, static_cast<std::size_t>(offset + b));
-    if (found[b] == expected) continue;
+    if (found == expected) continue;
     Fail("wrong-value", "R19",
-         "An element of tensor %d was read as 0x%02x in byte %d, expected 0x%02x at byte %lld of storage %d. An element lies at "
+         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %lld of storage %d. An element lies "
+         "at "
          "data + byte_offset + index * stride * item size.",
-         tensor, unsigned{found[b]}, b, unsigned{expected}, static_cast<long long>(offset + b), view.storage);
+         static_cast<long long>(k), tensor, unsigned{found}, b, unsigned{expected}, static_cast<long long>(offset + b),
+         view.storage);
   }
   Unlock();
 }

@@ -43,16 +43,19 @@ enum class Owner : std::uint8_t { kHandle, kConsumer };
 // Forgets everything. Takes time for what was used only. Before each execution, while nobody else calls.
 void Reset();
 
-// A block of `size` bytes at `bytes` holds a payload from now on. Returns its number, from 1. The caller fills it with
-// PayloadByte before it publishes it, and keeps owning it.
+// A block of `size` bytes at `bytes` holds a payload from now on. Returns its number, from 1. The caller fills it with Payload
+// before it publishes it, and keeps owning it.
 int AddStorage(const void* bytes, std::size_t size);
-// Byte `index` of the payload of `storage`. Neighbours and storages differ, so a wrong offset never reads right values.
-unsigned char PayloadByte(int storage, std::size_t index);
+// Bytes 8 * `word` to 8 * `word` + 7 of the payload of `storage`, the lowest address in the lowest bits. No two bytes of a
+// storage are equal, so that a wrong offset never reads right values.
+std::uint64_t Payload(int storage, std::size_t word);
 // The block is about to be freed. Fails while a tensor of this storage is not deleted (R4), and the second time.
 void StorageFreed(int storage);
 
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
 int Exported(const void* tensor, const View& view);
+// The same for a tensor that shows the values of tensor `original`, which its maker imported and keeps alive.
+int Reexported(const void* tensor, int original, bool foreign);
 // A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
 int Consumed(const void* tensor);
 // `owner` has decided to call the deleter. The number of a handle's tensor is that of NumberOf. Fails if it owns it no longer.
@@ -65,10 +68,10 @@ int NumberOf(const void* tensor);
 // Around each use of the struct or its payload by a consumer. In between nobody may delete it (R5), whatever the schedule.
 void Borrowed(int tensor);
 void Returned(int tensor);
-// What a consumer found: the rank and shape, and the bytes of one element at `index` (`rank` of them). Fails if they are not what
-// the export meant. The bytes are in the caller's own memory.
+// What a consumer found: the rank and shape, and element number `k` in row-major order, its bytes in the lowest of `low`, then
+// of `high`. Fails if they are not what the export meant.
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
-void ElementRead(int tensor, const std::int64_t* index, const void* bytes);
+void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high);
 
 // Whether a tensor is not deleted yet.
 bool Outstanding();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -11,14 +12,15 @@ namespace {
 
 // A vector of eight bytes in a storage of its own, exported as the struct at `tensor`.
 struct Exchange {
-  std::array<unsigned char, 8> bytes{};
-  int tensor = 0;  // only its address counts
+  std::array<unsigned char, 8> bytes{};  // the payload
+  int tensor = 0;                        // only its address counts
   int storage = 0;
   int number = 0;
 
   explicit Exchange(bool foreign = false) {
     storage = AddStorage(bytes.data(), bytes.size());
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = PayloadByte(storage, i);
+    const std::uint64_t payload = Payload(storage, 0);
+    std::memcpy(bytes.data(), &payload, bytes.size());
     View view;
     view.storage = storage;
     view.rank = 1;
@@ -29,6 +31,8 @@ struct Exchange {
     view.foreign = foreign;
     number = Exported(&tensor, view);
   }
+  // Two bytes from `offset`, as a consumer reads them.
+  std::uint64_t At(std::size_t offset) const { return bytes[offset] | std::uint64_t{bytes[offset + 1]} << 8; }
   void Delete() { DeleterCalled(&tensor); }
   void Free() { StorageFreed(storage); }
 };
@@ -66,6 +70,17 @@ TEST_F(LedgerTest, AnAddressMayBeUsedAgainAfterTheDeleter) {
   const int second = Exported(&e.tensor, view);
   EXPECT_NE(second, e.number);
   EXPECT_EQ(NumberOf(&e.tensor), second);
+}
+
+TEST_F(LedgerTest, AReexportShowsTheValuesOfItsOriginal) {
+  Exchange e;
+  Consumed(&e.tensor);
+  int tensor = 0;
+  const int second = Reexported(&tensor, e.number, /*foreign=*/false);
+  ElementRead(second, 3, e.At(0), 0);
+  Released(e.number, Owner::kConsumer);
+  e.Delete();
+  EXPECT_DEATH(Reexported(&tensor, e.number, false), "use-after-delete R2");
 }
 
 TEST_F(LedgerTest, ASecondDeleterCallIsADoubleDelete) {
@@ -113,9 +128,8 @@ TEST_F(LedgerTest, UseAfterTheDeleterBreaksR2) {
   Consumed(&e.tensor);
   Released(e.number, Owner::kConsumer);
   e.Delete();
-  const std::int64_t index = 0;
   EXPECT_DEATH(Borrowed(e.number), "use-after-delete R2");
-  EXPECT_DEATH(ElementRead(e.number, &index, e.bytes.data()), "use-after-delete R2");
+  EXPECT_DEATH(ElementRead(e.number, 0, e.At(6), 0), "use-after-delete R2");
   EXPECT_DEATH(Consumed(&e.tensor), "use-after-delete R2");
 }
 
@@ -142,9 +156,8 @@ TEST_F(LedgerTest, AnUnknownStructIsAProtocolError) {
 TEST_F(LedgerTest, ElementsFollowTheAddressFormula) {
   Exchange e;
   Consumed(&e.tensor);
-  for (std::int64_t i = 0; i < 4; ++i) ElementRead(e.number, &i, &e.bytes[static_cast<std::size_t>(6 - 2 * i)]);
-  const std::int64_t index = 1;
-  EXPECT_DEATH(ElementRead(e.number, &index, &e.bytes[6]), "wrong-value R19.*byte 4 of storage 1");
+  for (std::int64_t k = 0; k < 4; ++k) ElementRead(e.number, k, e.At(static_cast<std::size_t>(6 - 2 * k)), 0);
+  EXPECT_DEATH(ElementRead(e.number, 1, e.At(6), 0), "wrong-value R19.*byte 4 of storage 1");
 }
 
 TEST_F(LedgerTest, AWrongShapeIsAWrongValue) {
@@ -193,11 +206,23 @@ TEST_F(LedgerTest, TooManyTensorsAreAnErrorOfTheHarness) {
   EXPECT_DEATH(Exported(&view, view), "verdict: harness: .*kMaxTensors");
 }
 
-TEST_F(LedgerTest, PayloadsDifferBetweenNeighboursAndStorages) {
+TEST_F(LedgerTest, TheBytesOfAPayloadAndOfTwoStoragesDiffer) {
+  const auto byte = [](int storage, std::size_t i) { return Payload(storage, i / 8) >> (8 * (i % 8)) & 0xff; };
   for (std::size_t i = 0; i < kMaxStorageBytes; ++i) {
-    for (std::size_t k = i + 1; k < kMaxStorageBytes; ++k) EXPECT_NE(PayloadByte(1, i), PayloadByte(1, k));
-    EXPECT_NE(PayloadByte(1, i), PayloadByte(2, i));
+    for (std::size_t k = i + 1; k < kMaxStorageBytes; ++k) EXPECT_NE(byte(1, i), byte(1, k));
+    EXPECT_NE(byte(1, i), byte(2, i));
   }
+}
+
+TEST_F(LedgerTest, LargeElementsAreComparedInTwoHalves) {
+  std::array<std::uint64_t, 2> words{};
+  View view;
+  view.storage = AddStorage(words.data(), sizeof words);
+  view.item_size = 16;
+  words = {Payload(view.storage, 0), Payload(view.storage, 1)};
+  const int number = Exported(&words, view);
+  ElementRead(number, 0, words[0], words[1]);
+  EXPECT_DEATH(ElementRead(number, 0, words[0], words[0]), "wrong-value R19.*byte 8");
 }
 
 TEST_F(LedgerTest, ThreadsThatReallyRunAtTheSameTimeAreAllCounted) {

@@ -1,0 +1,185 @@
+#include "harness/subjects/dlpack/exchange.h"
+
+#include <array>
+#include <utility>
+
+#include "harness/oracle/ledger.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/dlpack/defect.h"
+
+namespace handoff::dlpack {
+namespace {
+
+enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, kRelease, kGive, kShare, kTake };
+
+constexpr Argument kHandle{"handle", kHandles};
+constexpr Argument kBox{"box", kBoxes};
+constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
+
+const std::array<OperationKind, 10> kOperations = {{
+    {"export",
+     {kHandle, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
+     4,
+     4},
+    {"consume", {kHandle}, 1, 4},
+    {"refuse", {kHandle}, 1, 1},
+    {"reexport", {kHandle, kKind}, 2, 2},
+    {"read", {}, 0, 3},
+    {"drop", {kHandle}, 1, 2},
+    {"release", {}, 0, 2},
+    {"give", {kBox}, 1, 2},
+    {"share", {kBox}, 1, 2},
+    {"take", {kBox}, 1, 3},
+}};
+const Alphabet kAlphabet = {kOperations};
+
+struct TwinOf {
+  Twin twin;
+  Defect defect;
+};
+constexpr std::array<TwinOf, 12> kTable = {{
+    {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "delete-while-held"},
+     Defect::kDropIgnoresName},
+    {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
+     Defect::kDropWithoutDelete},
+    {{"rename_after_failure_window", "pytorch/pytorch#56789: a consumer that fails before it renames leaves two owners behind",
+      "double-delete"},
+     Defect::kRenameAfterFailureWindow},
+    {{"check_then_rename", "python/cpython#145563: the name is checked and changed in two plain steps", "thread"},
+     Defect::kCheckThenRename},
+    {{"read_after_deleter", "smallest breach of R2, after dmlc/dlpack#39: a consumer reads the struct when its deleter has run",
+      "use-after-delete"},
+     Defect::kReadAfterDeleter},
+    {{"export_without_retain", "dmlc/dgl#312: the exported struct does not keep its array alive", "delete-while-held"},
+     Defect::kExportWithoutRetain},
+    {{"take_loads_then_clears", "smallest breach of sole ownership: a load and a store where one exchange is right", "address"},
+     Defect::kTakeLoadsThenClears},
+    {{"byte_offset_ignored", "pytorch/pytorch#168177: byte_offset is ignored on import", "wrong-value"},
+     Defect::kByteOffsetIgnored},
+    {{"strides_ignored", "jax-ml/jax#4196: strides are ignored on import", "wrong-value"}, Defect::kStridesIgnored},
+    {{"major_ignored", "smallest breach of R12: a consumer reads a struct of a foreign major version", "protocol"},
+     Defect::kMajorIgnored},
+    {{"relaxed_publish", "smallest breach of publication: the name is stored without release", "thread"},
+     Defect::kRelaxedPublish},
+    {{"relaxed_last_reference",
+      "smallest breach of reference counting, after python/cpython#118111: the last drop acquires nothing", "thread"},
+     Defect::kRelaxedLastReference},
+}};
+
+constexpr auto kTwins = [] {
+  std::array<Twin, kTable.size()> twins;
+  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
+  return twins;
+}();
+
+Array* ImportTaken(const Taken& taken) {
+  if (taken.name == kLegacyName) return Import(static_cast<DLManagedTensor*>(taken.tensor), taken.number);
+  return Import(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number);
+}
+
+void RefuseTaken(const Taken& taken) {
+  ledger::Released(taken.number, ledger::Owner::kConsumer);
+  CallDeleter(taken.name, taken.tensor);
+}
+
+// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
+void ExportInto(Handle& handle, Array* array, Kind kind) {
+  const bool legacy = kind == Kind::kLegacy;
+  const char* name = legacy ? kLegacyName : kVersionedName;
+  void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
+  if (Publish(handle, name, tensor)) return;
+  ledger::Released(ledger::NumberOf(tensor), ledger::Owner::kHandle);
+  CallDeleter(name, tensor);
+}
+
+// Acquire: the array was built, and used, before it was put into the box. Release: our uses come before those of the next taker.
+Array* Swap(std::atomic<Array*>& box, Array* array) {
+  HANDOFF_SYNC_POINT(&box, "swap box");
+  return box.exchange(array, std::memory_order_acq_rel);
+}
+
+// Empties a box; the reference is the caller's now.
+Array* TakeOut(std::atomic<Array*>& box) {
+  if (!Has(Defect::kTakeLoadsThenClears)) return Swap(box, nullptr);
+  HANDOFF_SYNC_POINT(&box, "load box");
+  Array* array = box.load(std::memory_order_acquire);
+  HANDOFF_SYNC_POINT(&box, "clear box");
+  box.store(nullptr, std::memory_order_release);
+  return array;
+}
+
+}  // namespace
+
+const Alphabet& Exchange::Operations() { return kAlphabet; }
+std::span<const Twin> Exchange::Twins() { return kTwins; }
+
+std::unique_ptr<Subject> Exchange::Make(int twin) {
+  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  return std::make_unique<Exchange>();
+}
+
+void Exchange::Begin(const Case& /*c*/) { ledger::Reset(); }
+
+void Exchange::Export(Handle& handle, Kind kind, const Layout& layout, const DLDataType& type) {
+  Array* array = NewArray(layout, type);
+  ExportInto(handle, array, kind);
+  Drop(array);  // what was exported keeps the array alive (R4)
+}
+
+void Exchange::Reexport(int thread, Handle& handle, Kind kind) {
+  Array* array = held_[thread];
+  // R32: a legacy struct cannot say "read only", so we refuse rather than lose the flag (IntelPython/dpctl#1755).
+  if (array == nullptr || (array->read_only && kind == Kind::kLegacy)) return;
+  ExportInto(handle, array, kind);
+}
+
+// Replaces what the thread holds; takes over the caller's reference.
+void Exchange::Hold(int thread, Array* array) { Drop(std::exchange(held_[thread], array)); }
+
+void Exchange::Apply(int thread, const Operation& operation) {
+  const auto& a = operation.arguments;
+  switch (operation.code) {
+    case kExport:
+      Export(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]].type);
+      break;
+    case kConsume:
+      if (const Taken taken = dlpack::Take(handles_[a[0]], /*fails=*/false); taken.name != nullptr)
+        Hold(thread, ImportTaken(taken));
+      break;
+    case kRefuse:
+      if (const Taken taken = dlpack::Take(handles_[a[0]], /*fails=*/true); taken.name != nullptr) RefuseTaken(taken);
+      break;
+    case kReexport:
+      Reexport(thread, handles_[a[0]], Kind{a[1]});
+      break;
+    case kRead:
+      if (held_[thread] != nullptr) ReadAll(*held_[thread]);
+      break;
+    case kDrop:
+      DropHandle(handles_[a[0]]);
+      break;
+    case kRelease:
+      Hold(thread, nullptr);
+      break;
+    case kGive:
+      Drop(Swap(boxes_[a[0]], std::exchange(held_[thread], nullptr)));
+      break;
+    case kShare:
+      Drop(Swap(boxes_[a[0]], held_[thread] == nullptr ? nullptr : Retain(held_[thread])));
+      break;
+    case kTake:
+      Hold(thread, TakeOut(boxes_[a[0]]));
+      break;
+    default:
+      break;
+  }
+}
+
+void Exchange::End() {
+  for (Handle& handle : handles_) DropHandle(handle);
+  for (std::atomic<Array*>& box : boxes_) Drop(Swap(box, nullptr));
+  for (int thread = 0; thread < kMaxThreads; ++thread) Hold(thread, nullptr);
+  ledger::Judge();
+}
+
+}  // namespace handoff::dlpack

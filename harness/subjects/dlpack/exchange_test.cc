@@ -1,0 +1,266 @@
+#include "harness/subjects/dlpack/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/oracle/ledger.h"
+#include "harness/subjects/dlpack/interleave.h"
+
+namespace handoff::dlpack {
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HANDOFF_TSAN 1
+#endif
+#endif
+
+// Operations by name, so that a test reads like a text case.
+Operation Op(std::string_view name, std::array<std::uint8_t, kMaxArguments> arguments = {}) {
+  const auto operations = Exchange::Operations().operations;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].name == name) return {static_cast<std::uint8_t>(i), arguments};
+  }
+  ADD_FAILURE() << "no operation " << name;
+  return {};
+}
+
+template <typename Names>
+std::uint8_t ValueOf(const Names& names, std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<std::uint8_t>(i);
+  }
+  ADD_FAILURE() << "no value " << name;
+  return 0;
+}
+
+Operation Export(std::string_view kind, std::string_view layout = "vector", std::string_view type = "int32") {
+  return Op("export", {0, ValueOf(kKindNames, kind), ValueOf(kLayoutNames, layout), ValueOf(kElementTypeNames, type)});
+}
+
+int TwinNamed(std::string_view name) {
+  if (name == "safe") return -1;
+  const auto twins = Exchange::Twins();
+  for (std::size_t i = 0; i < twins.size(); ++i) {
+    if (twins[i].name == name) return static_cast<int>(i);
+  }
+  ADD_FAILURE() << "no twin " << name;
+  return -1;
+}
+
+struct Step {
+  int thread;
+  Operation operation;
+};
+
+// One execution, with at most one interleaving.
+void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave at = {}, const std::vector<Step>& other = {}) {
+  const auto subject = Exchange::Make(TwinNamed(twin));
+  subject->Begin(Case{});
+  if (at.what != nullptr) {
+    at.action = [&] {
+      for (const Step& step : other) subject->Apply(step.thread, step.operation);
+    };
+  }
+  interleave = std::move(at);
+  for (const Step& step : steps) subject->Apply(step.thread, step.operation);
+  EXPECT_EQ(interleave.what, nullptr) << "the interleaving was not reached";
+  subject->End();
+}
+
+TEST(ExchangeTest, EveryKindLayoutAndTypeKeepsItsValues) {
+  for (const auto kind : kKindNames) {
+    for (const auto layout : kLayoutNames) {
+      for (const auto type : kElementTypeNames)
+        Execute("safe", {{0, Export(kind, layout, type)}, {1, Op("consume")}, {1, Op("read")}});
+    }
+  }
+}
+
+TEST(ExchangeTest, AReexportShowsTheSameValuesAndOutlivesItsOriginal) {
+  for (const auto first : kKindNames) {
+    for (const auto second : kKindNames) {
+      for (const auto layout : kLayoutNames) {
+        Execute("safe", {{0, Export(first, layout)},
+                         {1, Op("consume")},
+                         {1, Op("reexport", {1, ValueOf(kKindNames, second)})},
+                         {1, Op("release")},
+                         {2, Op("consume", {1})},
+                         {2, Op("read")}});
+      }
+    }
+  }
+}
+
+TEST(ExchangeTest, HandlesAreDroppedUsedUnusedAndEmpty) {
+  Execute(
+      "safe",
+      {{0, Op("drop")}, {0, Export("legacy")}, {1, Op("drop")}, {0, Export("versioned")}, {1, Op("consume")}, {0, Op("drop")}});
+}
+
+TEST(ExchangeTest, AnOccupiedHandleRefusesASecondTensor) {
+  Execute("safe", {{0, Export("legacy")}, {1, Export("versioned")}, {1, Op("consume")}, {1, Op("consume")}, {1, Op("read")}});
+}
+
+TEST(ExchangeTest, ArraysTravelThroughBoxes) {
+  Execute("safe", {{0, Export("versioned")},
+                   {0, Op("consume")},
+                   {0, Op("share")},
+                   {1, Op("take")},
+                   {0, Op("release")},
+                   {1, Op("read")},
+                   {1, Op("give")},
+                   {2, Op("share")},
+                   {2, Op("take")}});
+}
+
+TEST(ExchangeTest, AReadOnlyArrayIsNotReexportedAsLegacy) {
+  const auto subject = Exchange::Make(-1);
+  subject->Begin(Case{});
+  subject->Apply(0, Export("read_only"));
+  subject->Apply(0, Op("consume"));
+  subject->Apply(0, Op("reexport", {1, ValueOf(kKindNames, "legacy")}));
+  subject->Apply(1, Op("consume", {1}));
+  subject->Apply(1, Op("release"));
+  EXPECT_TRUE(ledger::Outstanding());  // the first tensor; a second one would have been consumed and released
+  subject->Apply(0, Op("release"));
+  EXPECT_FALSE(ledger::Outstanding());
+  subject->End();
+}
+
+TEST(ExchangeTest, OnlyOneOfTwoConsumersWins) {
+  for (const char* point : {"look at name", "claim handle", "name handle"}) {
+    // Without the export's own claims: two of them come before.
+    const int skip = std::string_view(point) == "look at name" ? 0 : 1;
+    Execute("safe", {{0, Export("legacy")}, {0, Op("consume")}, {0, Op("read")}}, {point, skip, {}},
+            {{1, Op("consume")}, {1, Op("read")}, {1, Op("drop")}, {1, Export("versioned")}});
+  }
+}
+
+// --- each twin, by the shortest program and interleaving ---
+
+const std::vector<Step> kConsumeAndRead = {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("read")}};
+
+TEST(ExchangeTwinTest, DropIgnoresName) {
+  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}),
+               "delete-while-held R10");
+}
+TEST(ExchangeTwinTest, DropWithoutDelete) {
+  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
+}
+TEST(ExchangeTwinTest, RenameAfterFailureWindow) {
+  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R3");
+  Execute("safe", {{0, Export("legacy")}, {1, Op("refuse")}});
+}
+TEST(ExchangeTwinTest, CheckThenRename) {
+  EXPECT_DEATH(Execute("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}}, {"rename", 0, {}}, {{1, Op("consume")}}),
+               "double-consume R9");
+}
+TEST(ExchangeTwinTest, ReadAfterDeleter) {
+  EXPECT_DEATH(Execute("read_after_deleter", {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("release")}}),
+               "use-after-delete R2");
+}
+TEST(ExchangeTwinTest, ExportWithoutRetain) {
+  EXPECT_DEATH(Execute("export_without_retain", {{0, Export("legacy")}}), "delete-while-held R4");
+}
+TEST(ExchangeTwinTest, TakeLoadsThenClears) {
+  const std::vector<Step> steps = {{0, Export("legacy")}, {0, Op("consume")}, {0, Op("give")}, {0, Op("take")}};
+  const auto run = [&] {
+    Execute("take_loads_then_clears", steps, {"clear box", 0, {}}, {{1, Op("take")}, {1, Op("release")}});
+    exit(0);  // ThreadSanitizer makes it 66 if it has reported
+  };
+  EXPECT_DEATH(run(), "heap-use-after-free|verdict: ");
+}
+TEST(ExchangeTwinTest, ByteOffsetIgnored) {
+  Execute("byte_offset_ignored", kConsumeAndRead);  // no offset, nothing to see
+  EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
+               "wrong-value R19");
+}
+TEST(ExchangeTwinTest, StridesIgnored) {
+  Execute("strides_ignored", kConsumeAndRead);
+  for (const auto layout : {"sliced", "transposed", "reversed", "broadcast"}) {
+    EXPECT_DEATH(Execute("strides_ignored", {{0, Export("legacy", layout)}, {1, Op("consume")}, {1, Op("read")}}),
+                 "wrong-value R19");
+  }
+}
+TEST(ExchangeTwinTest, MajorIgnored) {
+  EXPECT_DEATH(Execute("major_ignored", {{0, Export("next_major")}, {1, Op("consume")}}), "protocol R12");
+}
+
+// --- real threads ---
+
+// Thread 1 begins when thread 0 has ended, but nothing that ThreadSanitizer sees says so.
+int InTurn(std::string_view twin, const std::vector<Step>& steps) {
+  const auto subject = Exchange::Make(TwinNamed(twin));
+  subject->Begin(Case{});
+  std::atomic<int> turn{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      while (turn.load(std::memory_order_relaxed) != t) std::this_thread::yield();
+      for (const Step& step : steps) {
+        if (step.thread == t) subject->Apply(t, step.operation);
+      }
+      turn.store(t + 1, std::memory_order_relaxed);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  subject->End();
+  exit(0);  // ThreadSanitizer makes it 66 if it has reported
+}
+
+TEST(ExchangeThreadsTest, TheSafeOneHasNoRace) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(InTurn("safe", kConsumeAndRead), testing::ExitedWithCode(0), "");
+}
+
+#ifdef HANDOFF_TSAN
+TEST(ExchangeThreadsTest, ThreadSanitizerSeesTheMemoryOrderTwins) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(InTurn("relaxed_publish", kConsumeAndRead), testing::ExitedWithCode(66), "data race");
+  EXPECT_EXIT(InTurn("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}, {1, Op("drop")}}),
+              testing::ExitedWithCode(66), "data race");
+  const std::vector<Step> shared = {{0, Export("legacy")}, {0, Op("consume")}, {0, Op("share")},  {0, Op("read")},
+                                    {0, Op("release")},    {1, Op("take")},    {1, Op("release")}};
+  EXPECT_EXIT(InTurn("relaxed_last_reference", shared), testing::ExitedWithCode(66), "data race");
+  EXPECT_EXIT(InTurn("safe", shared), testing::ExitedWithCode(0), "");
+}
+#endif
+
+TEST(ExchangeThreadsTest, RandomProgramsOfThreeFreeThreadsAreClean) {
+  constexpr int kThreads = 3;
+  constexpr int kPrograms = 200;
+  const auto operations = Exchange::Operations().operations;
+  const auto subject = Exchange::Make(-1);
+  for (unsigned program = 0; program < kPrograms; ++program) {
+    subject->Begin(Case{});
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t, state = program * kThreads + static_cast<unsigned>(t)]() mutable {
+        const auto next = [&state](std::size_t bound) {
+          state = state * 1664525 + 1013904223;
+          return (state >> 16) % bound;
+        };
+        for (int i = 0; i < 12; ++i) {
+          Operation op;
+          op.code = static_cast<std::uint8_t>(next(operations.size()));
+          const OperationKind& kind = operations[op.code];
+          for (std::size_t a = 0; a < static_cast<std::size_t>(kind.argument_count); ++a) {
+            op.arguments[a] = static_cast<std::uint8_t>(next(static_cast<std::size_t>(kind.arguments[a].values)));
+          }
+          subject->Apply(t, op);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    subject->End();
+  }
+}
+
+}  // namespace
+}  // namespace handoff::dlpack

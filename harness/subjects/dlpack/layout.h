@@ -1,0 +1,69 @@
+// The tensors that the operations export: a closed table of layouts and a table of element types, small and nasty on purpose.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "harness/oracle/ledger.h"
+
+namespace handoff::dlpack {
+
+// Elements in each storage, whatever the layout shows of them.
+inline constexpr int kStorageElements = 8;
+
+// Where the elements of a tensor lie in its storage. Everything is counted in elements.
+struct Layout {
+  std::string_view name;
+  int rank;
+  std::int64_t shape[ledger::kMaxRank];
+  std::int64_t strides[ledger::kMaxRank];
+  std::int64_t pointer;  // from the storage's start to what `data` points at
+  std::int64_t offset;   // the further way that is put into `byte_offset`
+  bool null_strides;     // written as NULL, "compact row-major": legal in a legacy struct only (R18)
+};
+
+// Text cases name layouts by these names, in this order: append only.
+inline constexpr std::array<Layout, 10> kLayouts = {{
+    {"vector", 1, {4}, {1}, 0, 0, false},
+    {"matrix", 2, {2, 3}, {3, 1}, 0, 0, false},
+    {"offset", 1, {3}, {1}, 0, 2, false},            // byte_offset must be honoured (R20)
+    {"sliced", 1, {2}, {2}, 1, 2, false},            // pointer, byte_offset and stride together
+    {"transposed", 2, {3, 2}, {1, 3}, 0, 0, false},  // Fortran order
+    {"reversed", 1, {4}, {-1}, 3, 0, false},         // a negative stride: `data` is not the lowest address
+    {"broadcast", 2, {3, 2}, {0, 1}, 0, 0, false},   // rows share their elements
+    {"scalar", 0, {}, {}, 5, 0, false},              // rank 0: shape and strides are NULL (R16)
+    {"empty", 2, {0, 4}, {4, 1}, 0, 0, false},       // no elements: data is NULL (R17)
+    {"compact", 2, {2, 2}, {2, 1}, 0, 0, true},
+}};
+
+struct ElementType {
+  std::string_view name;
+  DLDataType type;
+};
+// As above: append only.
+inline constexpr std::array<ElementType, 4> kElementTypes = {{
+    {"int32", {kDLInt, 32, 1}},
+    {"uint8", {kDLUInt, 8, 1}},
+    {"float64", {kDLFloat, 64, 1}},
+    {"complex128", {kDLComplex, 128, 1}},
+}};
+
+// Of the last two tables, for argument lists.
+extern const std::array<std::string_view, kLayouts.size()> kLayoutNames;
+extern const std::array<std::string_view, kElementTypes.size()> kElementTypeNames;
+
+inline constexpr std::size_t ItemSize(const DLDataType& type) { return std::size_t{type.bits} * type.lanes / 8; }
+
+// What an export of this layout means, for the ledger.
+ledger::View ViewOf(const Layout& layout, const DLDataType& type, int storage);
+
+// The DLTensor that describes it. `shape` and `strides` hold kMaxRank values each, are filled in here and belong to the caller,
+// who keeps them as long as the tensor. With `legacy`, a compact layout is written with NULL strides.
+DLTensor Describe(const Layout& layout, const DLDataType& type, unsigned char* storage, bool legacy, std::int64_t* shape,
+                  std::int64_t* strides);
+
+}  // namespace handoff::dlpack
