@@ -19,7 +19,9 @@ def mirror() -> str | None:
     """The address of the Debian mirror in the system's own sources; None on other systems or before `apt-get update`."""
     if not shutil.which("apt-get"):
         return None
-    answer = subprocess.run(["apt-get", "indextargets", "--format", FIELDS, "Created-By: Packages"], capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        ["apt-get", "indextargets", "--format", FIELDS, "Created-By: Packages"], capture_output=True, text=True
+    ).stdout
     for line in answer.splitlines():
         origin, label, address = line.split("|", 2)
         if origin == label == "Debian":
@@ -55,7 +57,9 @@ class PrivateApt:
 
     def _run(self, name: str, *words: str) -> None:
         # APT_CONFIG is read before the system's files, options win over both: hence -c.
-        self._progress.run(name, ["apt-get", "-c", self._folder / "apt.conf", *words], log="archive.log", cwd=self._folder / "files")
+        self._progress.run(
+            name, ["apt-get", "-c", self._folder / "apt.conf", *words], log="archive.log", cwd=self._folder / "files"
+        )
 
     def update(self) -> None:
         try:

@@ -37,10 +37,8 @@ def definitions(parts: setup.Parts, preset: str) -> dict[str, str]:
     chosen = {"CMAKE_C_COMPILER": compilers[0], "CMAKE_CXX_COMPILER": compilers[1], "HANDOFF_DLPACK_INCLUDE": str(parts.dlpack)}
     if preset in parts.manifests:
         chosen["HANDOFF_PYTHON_MANIFEST"] = str(parts.manifests[preset])
-    for variable, tool in (("HANDOFF_LLVM_OBJCOPY", "llvm-objcopy"), ("HANDOFF_LLVM_NM", "llvm-nm"), ("HANDOFF_LLVM_SYMBOLIZER", "llvm-symbolizer")):
-        path = parts.chain.tool(tool)
-        if path:
-            chosen[variable] = path
+    if objcopy := parts.chain.tool("llvm-objcopy"):
+        chosen["HANDOFF_OBJCOPY"] = objcopy
     return chosen
 
 
@@ -48,9 +46,18 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> 
     """Sets up what is missing, configures when needed, compiles; quiet when there is nothing to do."""
     parts = setup.ensure(cache)
     where = folder(preset)
-    command = ["cmake", "--preset", preset, "-S", str(ROOT), *(f"-D{name}={value}" for name, value in definitions(parts, preset).items())]
+    command = [
+        "cmake",
+        "--preset",
+        preset,
+        "-S",
+        str(ROOT),
+        *(f"-D{name}={value}" for name, value in definitions(parts, preset).items()),
+    ]
     stamp = where / "handoff-configured.json"
-    wanted = json.dumps([command, {name: os.environ.get(name) for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "LIB_FUZZING_ENGINE", "OUT")}])
+    wanted = json.dumps(
+        [command, {name: os.environ.get(name) for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "LIB_FUZZING_ENGINE", "OUT")}]
+    )
     log = f"build-{preset}.log"
     (cache.logs / log).unlink(missing_ok=True)
     with progress.step(f"build ({preset})", 120):
@@ -76,4 +83,10 @@ def _first_error(log: Path) -> str:
 def known_targets(preset: str) -> list[str]:
     """Names of the fuzz targets that a configured build folder has or can make."""
     answer = subprocess.run(["cmake", "--build", str(folder(preset)), "--target", "help"], capture_output=True, text=True).stdout
-    return sorted({shlex.split(line)[0].removeprefix("fuzz/").rstrip(":") for line in answer.splitlines() if line.startswith("fuzz/") and line.count("/") == 1})
+    return sorted(
+        {
+            shlex.split(line)[0].removeprefix("fuzz/").rstrip(":")
+            for line in answer.splitlines()
+            if line.startswith("fuzz/") and line.count("/") == 1
+        }
+    )

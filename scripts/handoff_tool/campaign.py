@@ -41,7 +41,17 @@ class Job:
 
     def row(self) -> list[object]:
         rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
-        return [self.target.name, self.sanitizer, self.executions, rate, self.coverage, self.corpus, len(self.found), self.unconfirmed, self.error or self.state]
+        return [
+            self.target.name,
+            self.sanitizer,
+            self.executions,
+            rate,
+            self.coverage,
+            self.corpus,
+            len(self.found),
+            self.unconfirmed,
+            self.error or self.state,
+        ]
 
 
 HEADINGS = ["target", "sanitizer", "executions", "per second", "coverage", "corpus", "findings", "unconfirmed", "ended"]
@@ -120,10 +130,17 @@ class Campaign:
             job.executions = before + output.executions
             job.coverage, job.corpus = max(job.coverage, output.coverage), output.corpus or job.corpus
 
-        words: list[str | Path] = [f"-artifact_prefix={folder}/", f"-max_total_time={max(1, round(left))}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=0"]
+        words: list[str | Path] = [
+            f"-artifact_prefix={folder}/",
+            f"-max_total_time={max(1, round(left))}",
+            f"-rss_limit_mb={MEMORY_MB}",
+            "-print_final_stats=0",
+        ]
         if self._plan.seed is not None:
             words.append(f"-seed={self._plan.seed + launch}")
-        process = Process(job.target.binaries[job.sanitizer], words + self._corpora(job.target), self._plan.choices.environment(), folder)
+        process = Process(
+            job.target.binaries[job.sanitizer], words + self._corpora(job.target), self._plan.choices.environment(), folder
+        )
         with self._lock:
             self._running.add(process)
         if self._stop.is_set():
@@ -173,7 +190,10 @@ class Display:
             return
         self._last = time.monotonic()
         running = [job for job in jobs if job.state == "running"]
-        parts = [f"{j.target.name}/{j.sanitizer} {j.now.per_second:,}/s cov {j.coverage} corpus {j.corpus} findings {len(j.found)}" for j in running]
+        parts = [
+            f"{j.target.name}/{j.sanitizer} {j.now.per_second:,}/s cov {j.coverage} corpus {j.corpus} findings {len(j.found)}"
+            for j in running
+        ]
         waiting = sum(job.state == "waiting" for job in jobs)
         text = " | ".join(parts) + (f" | {waiting} waiting" if waiting else "")
         if self._live:
@@ -199,7 +219,8 @@ def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
     keys = [heading.replace(" ", "_") for heading in HEADINGS]
     listed = [
         {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(path)}
-        for job in jobs for signature, path in job.found.items()
+        for job in jobs
+        for signature, path in job.found.items()
     ]
     return {"rows": [dict(zip(keys, job.row())) for job in jobs], "findings": listed, "interrupted": interrupted}
 
@@ -208,7 +229,9 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
     lines = [render(HEADINGS, [job.row() for job in jobs]), ""]
     for job in jobs:
         for signature, path in job.found.items():
-            lines.append(f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(path)}")
+            lines.append(
+                f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(path)}"
+            )
     total = sum(len(job.found) for job in jobs)
     ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {total} finding{'' if total == 1 else 's'}"
     lines.append(ending + ("." if total else "; that nothing was found does not mean that nothing is there."))

@@ -24,7 +24,10 @@ _FREED = """
 int main(int count, char **) { int *held = new int[4]; held[0] = count; delete[] held; return held[0]; }
 """
 # Sanitizer, what is planted, its source, and what the report must say.
-_PROBES = (("thread", "a planted race", _RACE, "data race"), ("address", "a planted use-after-free", _FREED, "heap-use-after-free"))
+_PROBES = (
+    ("thread", "a planted race", _RACE, "data race"),
+    ("address", "a planted use-after-free", _FREED, "heap-use-after-free"),
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,12 @@ def _packages() -> Check:
 def _compiler() -> Check:
     chain = toolchain.find()
     if chain is None:
-        return Check("compiler", False, f"no clang {toolchain.OLDEST} or newer", "run 'scripts/handoff setup', or set $CC and $CXX to a clang")
+        return Check(
+            "compiler",
+            False,
+            f"no clang {toolchain.OLDEST} or newer",
+            "run 'scripts/handoff setup', or set $CC and $CXX to a clang",
+        )
     lost = [name for name in ("thread", "address", "fuzzer") if chain.runtime(name) is None]
     found = chain.version if not lost else f"{chain.version}, without the runtimes of: {', '.join(lost)}"
     return Check("compiler", not lost, found, f"install the sanitizer runtimes (Debian: libclang-rt-{chain.major}-dev)")
@@ -52,13 +60,23 @@ def _compiler() -> Check:
 def _helpers() -> Check:
     chain = toolchain.find()
     lost = [name for name in ("llvm-symbolizer", "llvm-objcopy", "llvm-nm") if chain is None or chain.tool(name) is None]
-    return Check("LLVM tools", not lost, f"missing: {', '.join(lost)}" if lost else "symbolizer, objcopy, nm", "install the llvm package of the compiler's version")
+    return Check(
+        "LLVM tools",
+        not lost,
+        f"missing: {', '.join(lost)}" if lost else "symbolizer, objcopy, nm",
+        "install the llvm package of the compiler's version",
+    )
 
 
 def _dlpack(cache: Cache) -> Check:
     include = sources.dlpack(cache)
     version = sources.header_version(include) if include else None
-    return Check("DLPack header", version is not None, "{}.{} in {}".format(*version, include) if version else "none", "run 'scripts/handoff setup'")
+    return Check(
+        "DLPack header",
+        version is not None,
+        "{}.{} in {}".format(*version, include) if version else "none",
+        "run 'scripts/handoff setup'",
+    )
 
 
 def _pythons(cache: Cache) -> list[Check]:
@@ -73,15 +91,24 @@ def _pythons(cache: Cache) -> list[Check]:
 
 def _randomisation() -> Check:
     bits, off = machine.random_bits(), bool(machine.without_randomisation())
-    found = f"vm.mmap_rnd_bits = {bits if bits is not None else 'unknown'}; " + ("targets run under setarch -R" if off else "setarch -R is refused here")
+    found = f"vm.mmap_rnd_bits = {bits if bits is not None else 'unknown'}; " + (
+        "targets run under setarch -R" if off else "setarch -R is refused here"
+    )
     # 28 is what TSan's shadow layout was made for; with more it re-executes itself, which needs personality() too.
-    return Check("address randomisation", off or (bits or 0) <= 28, found, "allow personality() in the container, or run 'sysctl -w vm.mmap_rnd_bits=28' as root on the host")
+    return Check(
+        "address randomisation",
+        off or (bits or 0) <= 28,
+        found,
+        "allow personality() in the container, or run 'sysctl -w vm.mmap_rnd_bits=28' as root on the host",
+    )
 
 
 def _address_space() -> Check:
     limited = machine.address_space_limited()
     found = "a hard RLIMIT_AS that cannot be raised" if limited else "unlimited RLIMIT_AS"
-    return Check("address space", not limited, found, "lift the hard limit ('ulimit -Hv unlimited' as root, or the service's LimitAS)")
+    return Check(
+        "address space", not limited, found, "lift the hard limit ('ulimit -Hv unlimited' as root, or the service's LimitAS)"
+    )
 
 
 def _probe(sanitizer: str, what: str, source: str, expected: str) -> Check:
@@ -92,22 +119,46 @@ def _probe(sanitizer: str, what: str, source: str, expected: str) -> Check:
     with tempfile.TemporaryDirectory(prefix="handoff-doctor-") as folder:
         text, program = Path(folder) / "probe.cc", Path(folder) / "probe"
         text.write_text(source)
-        built = subprocess.run([chain.cxx, "-O1", "-g", f"-fsanitize={sanitizer}", "-pthread", text, "-o", program], capture_output=True, text=True)
+        built = subprocess.run(
+            [chain.cxx, "-O1", "-g", f"-fsanitize={sanitizer}", "-pthread", text, "-o", program], capture_output=True, text=True
+        )
         if built.returncode != 0:
-            return Check(name, False, f"the probe does not build: {built.stderr.strip().splitlines()[-1:]}", "install the compiler's sanitizer runtimes")
+            return Check(
+                name,
+                False,
+                f"the probe does not build: {built.stderr.strip().splitlines()[-1:]}",
+                "install the compiler's sanitizer runtimes",
+            )
         try:
-            ran = subprocess.run([*machine.without_randomisation(), program], capture_output=True, text=True, errors="replace", timeout=60,
-                                 env={"PATH": os.environ.get("PATH", ""), "DEBUGINFOD_URLS": ""})
+            ran = subprocess.run(
+                [*machine.without_randomisation(), program],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=60,
+                env={"PATH": os.environ.get("PATH", ""), "DEBUGINFOD_URLS": ""},
+            )
         except subprocess.TimeoutExpired:
             return Check(name, False, "the probe hangs", "see 'address randomisation' and 'address space' above")
     alive = expected in ran.stderr and ran.returncode != 0
     first = next((line for line in ran.stderr.splitlines() if line.strip()), "it printed nothing")
-    return Check(name, alive, f"reports {what}" if alive else f"does not report {what}: {first}", "see 'address randomisation' and 'address space' above")
+    return Check(
+        name,
+        alive,
+        f"reports {what}" if alive else f"does not report {what}: {first}",
+        "see 'address randomisation' and 'address space' above",
+    )
 
 
 def examine(cache: Cache) -> list[Check]:
     single: list[Callable[[], Check]] = [_packages, _compiler, _helpers, lambda: _dlpack(cache)]
-    return [*(check() for check in single), *_pythons(cache), _randomisation(), _address_space(), *(_probe(*probe) for probe in _PROBES)]
+    return [
+        *(check() for check in single),
+        *_pythons(cache),
+        _randomisation(),
+        _address_space(),
+        *(_probe(*probe) for probe in _PROBES),
+    ]
 
 
 def text(checks: list[Check]) -> str:

@@ -51,7 +51,9 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         place = folder / case.name
         shutil.move(case, place)
         (folder / REPORT).write_text(report)
-        write_atomically(folder / META, json.dumps(asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=1) + "\n")
+        write_atomically(
+            folder / META, json.dumps(asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=1) + "\n"
+        )
         return place, True
 
 
@@ -64,7 +66,14 @@ def read_meta(folder: Path) -> Origin | None:
 
 
 def case_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in (META, REPORT) and path.suffix not in (".html", ".cc", ".py") and not path.name.startswith("."))
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file()
+        and path.name not in (META, REPORT)
+        and path.suffix not in (".html", ".cc", ".py")
+        and not path.name.startswith(".")
+    )
 
 
 def resolve(name: str) -> Path:
@@ -73,7 +82,9 @@ def resolve(name: str) -> Path:
     if path.is_dir():
         inside = case_files(path)
         if len(inside) != 1:
-            raise Failure(f"{name}: expected a case file or the folder of one finding, found a folder with {len(inside)} candidates.")
+            raise Failure(
+                f"{name}: expected a case file or the folder of one finding, found a folder with {len(inside)} candidates."
+            )
         return inside[0]
     if not path.is_file():
         raise Failure(f"{name}: expected a case file, found nothing there.")

@@ -19,8 +19,27 @@ SANITIZERS = ("thread", "address")
 RECIPE = 1  # raised whenever what is kept of a build changes
 
 # Modules that pull in libraries of the system and that no subject needs: without them every machine builds the same interpreter.
-_LEFT_OUT = ("_tkinter", "readline", "_curses", "_curses_panel", "_dbm", "_gdbm", "_sqlite3", "_ssl", "_hashlib", "_uuid", "_bz2", "_lzma")
-_CONFIGURE = ("--disable-gil", "--disable-test-modules", "--without-ensurepip", "OPT=-O2", *(f"py_cv_module_{name}=n/a" for name in _LEFT_OUT))
+_LEFT_OUT = (
+    "_tkinter",
+    "readline",
+    "_curses",
+    "_curses_panel",
+    "_dbm",
+    "_gdbm",
+    "_sqlite3",
+    "_ssl",
+    "_hashlib",
+    "_uuid",
+    "_bz2",
+    "_lzma",
+)
+_CONFIGURE = (
+    "--disable-gil",
+    "--disable-test-modules",
+    "--without-ensurepip",
+    "OPT=-O2",
+    *(f"py_cv_module_{name}=n/a" for name in _LEFT_OUT),
+)
 _FLAGS = "-gline-tables-only -fno-omit-frame-pointer -ffile-compilation-dir=cpython"
 
 _PER_SANITIZER: dict[str, tuple[tuple[str, ...], str]] = {
@@ -35,7 +54,9 @@ _PER_SANITIZER: dict[str, tuple[tuple[str, ...], str]] = {
 
 # The allocator and the collector are no scheduling points: they make 97 % of the accesses and none that a subject could order.
 _UNHOOKED = ["obmalloc.o", "gc_free_threading.o"]
-_NO_LIBRARY = shutil.ignore_patterns("test", "tests", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "__pycache__", "idle_test")
+_NO_LIBRARY = shutil.ignore_patterns(
+    "test", "tests", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "__pycache__", "idle_test"
+)
 _ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "DEBUGINFOD_URLS": "", "PYTHONDONTWRITEBYTECODE": "1"}
 
 # Asked of the new interpreter itself: what a program that embeds it must know.
@@ -81,7 +102,9 @@ def build(cache: Cache, tarball: Path, sanitizer: str, chain: Toolchain, progres
             _configure(source, final, sanitizer, chain, progress, log)
         with progress.step(f"compile CPython ({sanitizer})", 110 / machine.cores() + 5):
             command = [*machine.without_randomisation(), "make", f"-j{machine.cores()}"]
-            progress.run(f"building CPython for the {sanitizer} sanitizer", command, log=log, cwd=source, environment=_ENVIRONMENT)
+            progress.run(
+                f"building CPython for the {sanitizer} sanitizer", command, log=log, cwd=source, environment=_ENVIRONMENT
+            )
         with progress.step(f"keep and check CPython ({sanitizer})", 30):
             kept = work / "kept"
             _keep(source, kept, sanitizer, _hash_of(tarball), chain.version, lambda *words: _ask(words, log))
@@ -96,7 +119,14 @@ def build(cache: Cache, tarball: Path, sanitizer: str, chain: Toolchain, progres
 
 def _configure(source: Path, prefix: Path, sanitizer: str, chain: Toolchain, progress: Progress, log: str) -> None:
     arguments, flags = _PER_SANITIZER[sanitizer]
-    command = [*machine.without_randomisation(), source / "configure", f"--prefix={prefix}", *_CONFIGURE, *arguments, f"CFLAGS={flags}"]
+    command: list[str | Path] = [
+        *machine.without_randomisation(),
+        source / "configure",
+        f"--prefix={prefix}",
+        *_CONFIGURE,
+        *arguments,
+        f"CFLAGS={flags}",
+    ]
     # $LDFLAGS and the like of the caller would not be part of the key, so they are not let in.
     environment = {"CC": chain.cc, "CXX": chain.cxx, "CPPFLAGS": "", "LDFLAGS": "", "LIBS": "", **_ENVIRONMENT}
     progress.run("configuring CPython", command, log=log, cwd=source, environment=environment)
@@ -106,7 +136,9 @@ def _ask(words: tuple[str | Path, ...], log: str) -> str:
     command = [*machine.without_randomisation(), *map(str, words)]
     answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | _ENVIRONMENT)
     if answer.returncode != 0:
-        raise Failure(f"The new interpreter does not run or has its GIL on: {answer.stderr.strip()[-300:]} (see {log} in the cache's logs folder).")
+        raise Failure(
+            f"The new interpreter does not run or has its GIL on: {answer.stderr.strip()[-300:]} (see {log} in the cache's logs folder)."
+        )
     return answer.stdout
 
 
@@ -127,18 +159,44 @@ def _keep(source: Path, kept: Path, sanitizer: str, source_hash: str, compiler: 
     (kept / "bin").mkdir()
     shutil.copy2(source / "python", kept / "bin" / name)
     shutil.copy2(source / "LICENSE", kept)
-    manifest(kept).write_text(json.dumps({
-        "sanitizer": sanitizer, "version": facts["version"], "archive": f"lib/lib{name}.a", "include": f"include/{name}", "home": ".",
-        "stdlib": str(library), "dynload": str(library / "lib-dynload"), "executable": f"bin/{name}",
-        "libs": sorted({*facts["libs"], "-ldl", "-lm", "-lutil", "-lpthread"}), "unhooked_members": _UNHOOKED,
-        "source_sha256": source_hash, "compiler": compiler,
-    }, indent=1) + "\n")
+    manifest(kept).write_text(
+        json.dumps(
+            {
+                "sanitizer": sanitizer,
+                "version": facts["version"],
+                "archive": f"lib/lib{name}.a",
+                "include": f"include/{name}",
+                "home": ".",
+                "stdlib": str(library),
+                "dynload": str(library / "lib-dynload"),
+                "executable": f"bin/{name}",
+                "libs": sorted({*facts["libs"], "-ldl", "-lm", "-lutil", "-lpthread"}),
+                "unhooked_members": _UNHOOKED,
+                "source_sha256": source_hash,
+                "compiler": compiler,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 def _compile_library(kept: Path, progress: Progress, log: str) -> None:
     """Compiles the library ahead, never to be checked again: the folder may be read-only later, and a first run that writes caches
     would differ from the second."""
     facts = json.loads(manifest(kept).read_text())
-    command = [*machine.without_randomisation(), kept / facts["executable"], "-I", "-S", "-m", "compileall", "-q",
-               "--invalidation-mode", "unchecked-hash", "-s", str(kept), kept / facts["stdlib"]]
+    command = [
+        *machine.without_randomisation(),
+        kept / facts["executable"],
+        "-I",
+        "-S",
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "unchecked-hash",
+        "-s",
+        str(kept),
+        kept / facts["stdlib"],
+    ]
     progress.run("compiling the standard library", command, log=log, environment=_ENVIRONMENT)

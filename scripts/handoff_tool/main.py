@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from handoff_tool import builds, interpreter, machine, targets
+from handoff_tool import bench, builds, interpreter, machine, targets
 from handoff_tool import verbs as verbs_of
 from handoff_tool.outcome import FAILED, INTERRUPTED, Failure, choose
 from handoff_tool.places import Cache
@@ -21,11 +22,16 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unknown argument {words[0]}; the flags of '{self.prog}' are: {', '.join(flags)}")
 
 
-def sanitizer_name(text: str) -> str:
-    try:
-        return choose("sanitizer", text, list(interpreter.SANITIZERS))
-    except Failure as failure:
-        raise argparse.ArgumentTypeError(str(failure)) from failure
+def one_of(kind: str, valid: Sequence[str]) -> Callable[[str], str]:
+    """A flag's type that lists the valid values in our words, the same under every version of Python."""
+
+    def check(text: str) -> str:
+        try:
+            return choose(kind, text, list(valid))
+        except Failure as failure:
+            raise argparse.ArgumentTypeError(str(failure)) from failure
+
+    return check
 
 
 def positive(text: str) -> float:
@@ -42,6 +48,13 @@ def count(text: str) -> int:
     return value
 
 
+def byte(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 255:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 255, found {text}")
+    return value
+
+
 def parser() -> Parser:
     top = Parser(prog="handoff", description="Finds races in the hand-over of tensors, and replays them.", allow_abbrev=False)
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
@@ -54,7 +67,7 @@ def parser() -> Parser:
         return added
 
     def sanitizer(added: Parser) -> None:
-        added.add_argument("--sanitizer", metavar="S", type=sanitizer_name, help="thread or address")
+        added.add_argument("--sanitizer", metavar="S", type=one_of("sanitizer", interpreter.SANITIZERS), help="thread or address")
 
     added = verb("setup", verbs_of.setup, "Install what is missing and build a free-threaded CPython per sanitizer.")
     added.add_argument("--python-source", metavar="PATH|URL", help="CPython source tarball, 3.13 or newer (a URL needs --sha256)")
@@ -63,19 +76,35 @@ def parser() -> Parser:
     verb("doctor", verbs_of.doctor, "Say what is there and what is missing, and prove the detectors alive.")
     added = verb("build", verbs_of.build, "Configure and compile; without options both sanitizers.")
     sanitizer(added)
-    added.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(builds.PRESETS)}")
+    added.add_argument(
+        "--preset", metavar="NAME", type=one_of("preset", builds.PRESETS), help=f"one of {', '.join(builds.PRESETS)}"
+    )
     added.add_argument("--target", metavar="X", action="append", help="only this CMake target (may be repeated)")
     verb("list", verbs_of.list_targets, "List the targets with their sanitizers and twins.")
 
-    added = verb("fuzz", verbs_of.fuzz, "Fuzz targets, all of them under every sanitizer by default; exit 77 when something was found.")
-    added.add_argument("names", metavar="TARGET", nargs="*", help="targets to run (see 'list')")
+    added = verb(
+        "fuzz", verbs_of.fuzz, "Fuzz targets, all of them under every sanitizer by default; exit 77 when something was found."
+    )
+    added.add_argument("names", metavar="TARGET", nargs="*", help="targets to run (default: all but the canaries; see 'list')")
     sanitizer(added)
-    added.add_argument("--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)")
+    added.add_argument(
+        "--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)"
+    )
     added.add_argument("--seed", metavar="N", type=int, help="libFuzzer's seed")
     added.add_argument("--twin", metavar="T", help="run this broken twin instead of the safe subject")
-    added.add_argument("--strategy", metavar="S", help=f"for all cases: {', '.join(targets.STRATEGIES)}")
-    added.add_argument("--granularity", metavar="G", help=f"for all cases: {', '.join(targets.GRANULARITIES)}")
-    added.add_argument("--parameter", metavar="N", type=int, help="the strategy's parameter for all cases (0 to 255)")
+    added.add_argument(
+        "--strategy",
+        metavar="S",
+        type=one_of("strategy", targets.STRATEGIES),
+        help=f"for all cases: {', '.join(targets.STRATEGIES)}",
+    )
+    added.add_argument(
+        "--granularity",
+        metavar="G",
+        type=one_of("granularity", targets.GRANULARITIES),
+        help=f"for all cases: {', '.join(targets.GRANULARITIES)}",
+    )
+    added.add_argument("--parameter", metavar="N", type=byte, help="the strategy's parameter for all cases (0 to 255)")
 
     def files(added: Parser) -> None:
         added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or the folder of a finding")
@@ -83,11 +112,23 @@ def parser() -> Parser:
         sanitizer(added)
         added.add_argument("--twin", metavar="T", help="broken twin (default: as recorded beside the file or in its comments)")
 
-    added = verb("replay", verbs_of.replay, "Run case files again, each time as the first run of a fresh process; exit 77 if one fails again.")
+    added = verb(
+        "replay",
+        verbs_of.replay,
+        "Run case files again, each time as the first run of a fresh process; exit 77 if one fails again.",
+    )
     files(added)
     added.add_argument("--times", metavar="N", type=count, default=3, help="processes a file (default 3)")
 
     files(verb("explain", verbs_of.explain, "Run a case file once and print the finding alone."))
+
+    added = verb("bench", verbs_of.bench, "Measure: executions per second, or how many findings replay.")
+    added.add_argument(
+        "kind", metavar="KIND", type=one_of("kind of benchmark", bench.KINDS), help=f"one of {', '.join(bench.KINDS)}"
+    )
+    sanitizer(added)
+    added.add_argument("--findings", metavar="N", type=count, default=200, help="replay: findings to collect (default 200)")
+    added.add_argument("--times", metavar="N", type=count, default=20, help="replay: fresh processes for each file (default 20)")
 
     added = verb("test", verbs_of.test, "Build everything and run all tests; ends with a line 'N passed, N failed'.")
     added.add_argument("--update-golden", action="store_true", help="rewrite the golden texts instead of comparing with them")

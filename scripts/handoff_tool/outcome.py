@@ -8,7 +8,14 @@ INTERRUPTED = 72
 FINDING = 77
 
 # libFuzzer's own numbers, so that a target run by hand and the command agree.
-NAMES = {CLEAN: "clean", FAILED: "error", TIMEOUT: "timeout", OUT_OF_MEMORY: "out of memory", INTERRUPTED: "interrupted", FINDING: "finding"}
+NAMES = {
+    CLEAN: "clean",
+    FAILED: "error",
+    TIMEOUT: "timeout",
+    OUT_OF_MEMORY: "out of memory",
+    INTERRUPTED: "interrupted",
+    FINDING: "finding",
+}
 
 
 class Failure(Exception):

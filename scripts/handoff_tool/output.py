@@ -51,4 +51,4 @@ class Output:
         """From the heading FINDING on, when there is one."""
         text = self.report()
         start = re.search(r"^FINDING\b", text, re.M)
-        return text[start.start():] if start else text
+        return text[start.start() :] if start else text

@@ -11,9 +11,20 @@ from handoff_tool.progress import Progress
 
 # Package and what shows that it is there, so that other distributions are judged by the same list.
 TOOLS = {
-    "cmake": "cmake", "ninja-build": "ninja", "pkg-config": "pkg-config", "git": "git", "make": "make", "xz-utils": "xz",
-    "gcc": "gcc", "g++": "g++", "ca-certificates": None, "libgtest-dev": None, "libgmock-dev": None, "libbenchmark-dev": None,
-    "zlib1g-dev": None, "libffi-dev": None,
+    "cmake": "cmake",
+    "ninja-build": "ninja",
+    "pkg-config": "pkg-config",
+    "git": "git",
+    "make": "make",
+    "xz-utils": "xz",
+    "gcc": "gcc",
+    "g++": "g++",
+    "ca-certificates": None,
+    "libgtest-dev": None,
+    "libgmock-dev": None,
+    "libbenchmark-dev": None,
+    "zlib1g-dev": None,
+    "libffi-dev": None,
 }
 
 
@@ -35,7 +46,9 @@ def newest_clang() -> int | None:
 def installed(names: list[str]) -> set[str]:
     if not debian():
         return set()
-    answer = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Package}\n", *names], capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev}${Package}\n", *names], capture_output=True, text=True
+    ).stdout
     return {line[3:].strip() for line in answer.splitlines() if line.startswith("ii")}
 
 
@@ -78,7 +91,9 @@ def install(progress: Progress) -> None:
         lost.remove("clang")
         newest = newest_clang()
         if newest is None or newest < toolchain.OLDEST:
-            raise Failure(f"The distribution offers no clang {toolchain.OLDEST} or newer (newest: {newest}); install one and set CC and CXX.")
+            raise Failure(
+                f"The distribution offers no clang {toolchain.OLDEST} or newer (newest: {newest}); install one and set CC and CXX."
+            )
         lost += clang_packages(newest)
     command = _root(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends", *lost])
     progress.run("apt-get install", command, log="packages.log")

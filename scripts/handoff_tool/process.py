@@ -17,8 +17,15 @@ class Process:
 
     def __init__(self, binary: Path, words: Iterable[str | Path], environment: dict[str, str], cwd: Path) -> None:
         self._process = subprocess.Popen(
-            targets.command(binary, *words), cwd=cwd, env=targets.environment(environment), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+            targets.command(binary, *words),
+            cwd=cwd,
+            env=targets.environment(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
         )
 
     def follow(self, line: Callable[[str], None], limit: float) -> int:

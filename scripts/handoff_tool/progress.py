@@ -49,9 +49,21 @@ class Progress:
         finally:
             done.set()
             watcher.join()
-            print(("\r\x1b[K" if self._live else "") + f"{head}: {word} {seconds_text(time.monotonic() - start)}", file=sys.stderr, flush=True)
+            print(
+                ("\r\x1b[K" if self._live else "") + f"{head}: {word} {seconds_text(time.monotonic() - start)}",
+                file=sys.stderr,
+                flush=True,
+            )
 
-    def run(self, name: str, command: Sequence[str | Path], *, log: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
+    def run(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        *,
+        log: str,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Runs one command with all of its output in logs/`log`; a failure names that file."""
         self._logs.mkdir(parents=True, exist_ok=True)
         path = self._logs / log
@@ -60,7 +72,14 @@ class Progress:
             output.write(f"$ {' '.join(words)}\n".encode())
             output.flush()
             try:
-                result = subprocess.run(words, cwd=cwd, env=dict(os.environ) | dict(environment or {}), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+                result = subprocess.run(
+                    words,
+                    cwd=cwd,
+                    env=dict(os.environ) | dict(environment or {}),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
             except OSError as error:
                 raise Failure(f"{name} failed: cannot start {words[0]} ({error.strerror}).") from error
         if result.returncode != 0:

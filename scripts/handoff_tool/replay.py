@@ -28,7 +28,9 @@ class Result:
         return sum(code in _FAILING for code in self.codes)
 
 
-def locate(name: str, target: str, sanitizer: str, twin: str, everything: dict[str, targets.Target]) -> tuple[Path, findings.Origin]:
+def locate(
+    name: str, target: str, sanitizer: str, twin: str, everything: dict[str, targets.Target]
+) -> tuple[Path, findings.Origin]:
     """The file and how to run it; flags win over what lies beside the file or in it."""
     path = findings.resolve(name).resolve()
     origin = findings.origin(path)
@@ -47,7 +49,12 @@ def once(path: Path, origin: findings.Origin, choices: targets.Choices) -> tuple
     """One fresh process; a replay writes nothing beside the file."""
     output = Output()
     with tempfile.TemporaryDirectory(prefix="handoff-replay-") as folder:
-        child = process.Process(builds.binary(origin.target, origin.sanitizer), [f"-artifact_prefix={folder}/", path], choices.environment(), Path(folder))
+        child = process.Process(
+            builds.binary(origin.target, origin.sanitizer),
+            [f"-artifact_prefix={folder}/", path],
+            choices.environment(),
+            Path(folder),
+        )
         return child.follow(output.feed, LIMIT), output
 
 
@@ -56,7 +63,9 @@ def replay(path: Path, origin: findings.Origin, times: int, choices: targets.Cho
     with ThreadPoolExecutor(workers or machine.cores()) as pool:
         for code, output in pool.map(lambda _: once(path, origin, choices), range(times)):
             if code not in (CLEAN, *_FAILING):
-                raise Failure(f"{path}: {output.report().strip().splitlines()[-1] if output.report().strip() else f'the target ended with exit code {code}'}")
+                raise Failure(
+                    f"{path}: {output.report().strip().splitlines()[-1] if output.report().strip() else f'the target ended with exit code {code}'}"
+                )
             result.codes.append(code)
             if code in _FAILING and not result.report:
                 result.report, result.signature = output.finding_text(), output.signature()
@@ -69,9 +78,24 @@ def exit_code(results: list[Result]) -> int:
 
 
 def summary(results: list[Result]) -> dict[str, Any]:
-    files = [{"file": str(r.file), "target": r.origin.target, "sanitizer": r.origin.sanitizer, "twin": r.origin.twin, "replayed": r.replayed, "of": r.of,
-              "signature": r.signature} for r in results]
-    return {"replayed": sum(r.replayed for r in results), "of": sum(r.of for r in results), "signature": results[0].signature if len(results) == 1 else None, "files": files}
+    files = [
+        {
+            "file": str(r.file),
+            "target": r.origin.target,
+            "sanitizer": r.origin.sanitizer,
+            "twin": r.origin.twin,
+            "replayed": r.replayed,
+            "of": r.of,
+            "signature": r.signature,
+        }
+        for r in results
+    ]
+    return {
+        "replayed": sum(r.replayed for r in results),
+        "of": sum(r.of for r in results),
+        "signature": results[0].signature if len(results) == 1 else None,
+        "files": files,
+    }
 
 
 def verdict(result: Result) -> str:

@@ -64,7 +64,9 @@ def ensure(cache: Cache, options: Options = Options()) -> Parts:
         _work(cache, options)
     done = parts(cache, options.sanitizers)
     if done is None:
-        raise Failure(f"Set-up ended but something is still missing ({', '.join(packages.missing()) or 'see doctor'}); run 'scripts/handoff doctor'.")
+        raise Failure(
+            f"Set-up ended but something is still missing ({', '.join(packages.missing()) or 'see doctor'}); run 'scripts/handoff doctor'."
+        )
     return done
 
 
@@ -82,7 +84,9 @@ def _work(cache: Cache, options: Options) -> None:
     if not need_packages and not need_source:
         chain, tarball = toolchain.require(), sources.tarball(cache)
         assert tarball is not None
-        wanted = [name for name in wanted if not interpreter.manifest(interpreter.folder(cache, tarball, name, chain.version)).exists()]
+        wanted = [
+            name for name in wanted if not interpreter.manifest(interpreter.folder(cache, tarball, name, chain.version)).exists()
+        ]
     refresh = packages.debian() and (need_packages or ((need_source or need_header) and archive.mirror() is None))
 
     steps: list[tuple[str, float, Callable[[Progress], None]]] = []
@@ -108,7 +112,9 @@ def _fetch(cache: Cache, progress: Progress, python: bool, header: bool) -> None
         sources.from_debian(cache, progress, python=python, header=header)
         return
     if header:
-        raise Failure("No Debian mirror to take the DLPack header from; give --dlpack-include PATH (a folder with dlpack/dlpack.h, 1.3 best).")
+        raise Failure(
+            "No Debian mirror to take the DLPack header from; give --dlpack-include PATH (a folder with dlpack/dlpack.h, 1.3 best)."
+        )
     sources.from_place(cache, sources.PythonSource(sources.PYTHON_URL, sources.PYTHON_SHA256))
 
 

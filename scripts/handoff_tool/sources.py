@@ -40,7 +40,9 @@ def sha256(path: Path) -> str:
 def check(path: Path, expected: str, origin: str) -> None:
     found = sha256(path)
     if found != expected.lower():
-        raise Failure(f"{origin} has the wrong hash: expected sha256 {expected.lower()}, found {found}; nothing was built from it.")
+        raise Failure(
+            f"{origin} has the wrong hash: expected sha256 {expected.lower()}, found {found}; nothing was built from it."
+        )
 
 
 def tarball(cache: Cache) -> Path | None:
@@ -113,7 +115,9 @@ def use_dlpack(cache: Cache, include: Path) -> None:
     version = header_version(include)
     if version is None or version < DLPACK_OLDEST:
         found = f"version {version[0]}.{version[1]}" if version else "no dlpack/dlpack.h with a version"
-        raise Failure(f"{include}: expected the DLPack header 1.0 or newer (1.3 has the C exchange API), found {found}; give another --dlpack-include.")
+        raise Failure(
+            f"{include}: expected the DLPack header 1.0 or newer (1.3 has the C exchange API), found {found}; give another --dlpack-include."
+        )
     cache.remember(dlpack_include=str(include.resolve()))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, findings, interpreter, machine, process, replay, setup, targets
+from handoff_tool import builds, campaign, canaries, findings, interpreter, machine, process, replay, setup, targets
 from handoff_tool.outcome import CLEAN, FAILED, Failure
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress, seconds_text
@@ -50,7 +50,11 @@ def run(cache: Cache, update_golden: bool) -> list[Stage]:
             stages.append(_timed(_ctest, cache, preset, environment))
     everything = targets.built()
     if everything:
-        stages += [_timed(_smoke, cache, everything), _timed(_regressions, everything)]
+        stages += [
+            _timed(_canaries, everything),
+            _timed(_smoke, cache, canaries.others(everything)),
+            _timed(_regressions, everything),
+        ]
     return stages
 
 
@@ -89,9 +93,26 @@ def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
     stage = Stage(f"ctest {preset}")
     report, log = cache.logs / f"ctest-{preset}.xml", cache.logs / f"ctest-{preset}.log"
     report.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", str(builds.folder(preset)), "--output-on-failure", "-j", str(machine.cores()), "--timeout", str(TEST_LIMIT), "--output-junit", str(report)]
+    command = [
+        "ctest",
+        "--test-dir",
+        str(builds.folder(preset)),
+        "--output-on-failure",
+        "-j",
+        str(machine.cores()),
+        "--timeout",
+        str(TEST_LIMIT),
+        "--output-junit",
+        str(report),
+    ]
     with log.open("w") as output:
-        subprocess.run([*machine.without_randomisation(), *command], stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=targets.environment(environment))
+        subprocess.run(
+            [*machine.without_randomisation(), *command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=targets.environment(environment),
+        )
     if not report.exists():
         stage.judge(False, f"ctest wrote no result; see {log}")
         return stage
@@ -100,8 +121,15 @@ def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
         if status in ("disabled", "notrun") and case.find("skipped") is not None:
             stage.skipped += 1
             continue
-        output = (case.findtext("system-out") or "").strip().splitlines()[-40:]
-        stage.judge(status == "run", "\n    ".join([f"{case.get('name')} (all output: {log})", *output]))
+        printed = (case.findtext("system-out") or "").strip().splitlines()[-40:]
+        stage.judge(status == "run", "\n    ".join([f"{case.get('name')} (all output: {log})", *printed]))
+    return stage
+
+
+def _canaries(everything: dict[str, targets.Target]) -> Stage:
+    stage = Stage("canaries")
+    for _, problem in canaries.run_all(everything):
+        stage.judge(not problem, problem)
     return stage
 
 
@@ -115,7 +143,11 @@ def _smoke(cache: Cache, everything: dict[str, targets.Target]) -> Stage:
         raise KeyboardInterrupt
     for job in jobs:
         ok = job.state == "clean" and not job.error and job.executions > 0
-        what = job.error or ", ".join(map(str, job.found.values())) or f"{job.executions} executions, {job.unconfirmed} unconfirmed findings"
+        what = (
+            job.error
+            or ", ".join(map(str, job.found.values()))
+            or f"{job.executions} executions, {job.unconfirmed} unconfirmed findings"
+        )
         stage.judge(ok, f"{job.target.name} ({job.sanitizer}): {what}")
     return stage
 
@@ -151,10 +183,15 @@ def _twin(stage: Stage, target: targets.Target, path: Path) -> Stage:
 
 
 def summary(stages: list[Stage]) -> dict[str, Any]:
-    rows = [{"stage": s.name, "passed": s.passed, "failed": s.failed, "skipped": s.skipped, "seconds": round(s.seconds, 1)} for s in stages]
+    rows = [
+        {"stage": s.name, "passed": s.passed, "failed": s.failed, "skipped": s.skipped, "seconds": round(s.seconds, 1)}
+        for s in stages
+    ]
     return {"rows": rows, "passed": sum(s.passed for s in stages), "failed": sum(s.failed for s in stages)}
 
 
 def closing(stages: list[Stage]) -> str:
     skipped = sum(s.skipped for s in stages)
-    return f"{sum(s.passed for s in stages)} passed, {sum(s.failed for s in stages)} failed" + (f", {skipped} skipped" if skipped else "")
+    return f"{sum(s.passed for s in stages)} passed, {sum(s.failed for s in stages)} failed" + (
+        f", {skipped} skipped" if skipped else ""
+    )

@@ -39,14 +39,13 @@ class Choices:
     granularity: str = ""
     parameter: str = ""
 
-    def check(self) -> "Choices":
-        for kind, value, valid in (("strategy", self.strategy, STRATEGIES), ("granularity", self.granularity, GRANULARITIES)):
-            if value:
-                choose(kind, value, valid)
-        return self
-
     def environment(self) -> dict[str, str]:
-        named = {"HANDOFF_TWIN": self.twin, "HANDOFF_STRATEGY": self.strategy, "HANDOFF_GRANULARITY": self.granularity, "HANDOFF_PARAMETER": self.parameter}
+        named = {
+            "HANDOFF_TWIN": self.twin,
+            "HANDOFF_STRATEGY": self.strategy,
+            "HANDOFF_GRANULARITY": self.granularity,
+            "HANDOFF_PARAMETER": self.parameter,
+        }
         return {name: value for name, value in named.items() if value}
 
 
@@ -66,7 +65,9 @@ def command(binary: Path, *words: str | Path) -> list[str]:
 
 def _describe(binary: Path) -> dict[str, Any]:
     try:
-        answer = subprocess.run(command(binary), capture_output=True, text=True, timeout=60, env=environment({"HANDOFF_DESCRIBE": "1"}))
+        answer = subprocess.run(
+            command(binary), capture_output=True, text=True, timeout=60, env=environment({"HANDOFF_DESCRIBE": "1"})
+        )
         return dict(json.loads(answer.stdout))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise Failure(f"{binary} does not describe itself ({error}); build it again with 'scripts/handoff build'.") from error
@@ -101,7 +102,12 @@ def select(names: list[str], everything: dict[str, Target], twin: str = "") -> l
 
 
 def listing(everything: dict[str, Target]) -> dict[str, Any]:
-    return {"targets": [{"name": t.name, "sanitizers": list(t.binaries), "carrier": t.carrier, "summary": t.summary, "twins": t.twins} for t in everything.values()]}
+    return {
+        "targets": [
+            {"name": t.name, "sanitizers": list(t.binaries), "carrier": t.carrier, "summary": t.summary, "twins": t.twins}
+            for t in everything.values()
+        ]
+    }
 
 
 def listing_text(everything: dict[str, Target]) -> str:

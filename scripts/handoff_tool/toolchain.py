@@ -33,7 +33,9 @@ class Toolchain:
             if os.path.isabs(answer) and os.path.exists(answer):
                 return Path(answer)
         resource = subprocess.run([self.cc, "-print-resource-dir"], capture_output=True, text=True).stdout.strip()
-        found = sorted(Path(resource).glob(f"lib/*/libclang_rt.{short}-{os.uname().machine}.a")) + sorted(Path(resource).glob(f"lib/*/libclang_rt.{short}.a"))
+        found = sorted(Path(resource).glob(f"lib/*/libclang_rt.{short}-{os.uname().machine}.a")) + sorted(
+            Path(resource).glob(f"lib/*/libclang_rt.{short}.a")
+        )
         return found[0] if found else None
 
 
@@ -54,7 +56,13 @@ def find() -> Toolchain | None:
     """$CC when it is a clang (build services set it), else the newest clang-N on PATH, else plain clang."""
     if "clang" in os.path.basename(os.environ.get("CC", "")):
         return _inspect(os.environ["CC"])
-    numbers = {int(match[1]) for folder in os.get_exec_path() if os.path.isdir(folder) for name in os.listdir(folder) if (match := re.fullmatch(r"clang-(\d+)", name))}
+    numbers = {
+        int(match[1])
+        for folder in os.get_exec_path()
+        if os.path.isdir(folder)
+        for name in os.listdir(folder)
+        if (match := re.fullmatch(r"clang-(\d+)", name))
+    }
     for number in sorted(numbers, reverse=True):
         if chain := _inspect(f"clang-{number}"):
             return chain

@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, interpreter, sources, suite, targets
+from handoff_tool import bench as benches
+from handoff_tool import builds, campaign, canaries, interpreter, sources, suite, targets
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
-from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
+from handoff_tool.outcome import CLEAN, FAILED, Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
 
@@ -31,7 +32,11 @@ def _options(args: argparse.Namespace) -> setups.Options:
 
 def setup(args: argparse.Namespace, cache: Cache) -> int:
     facts = setups.summary(cache, setups.ensure(cache, _options(args)))
-    lines = [f"Set-up is complete in {facts['cache']}.", f"  compiler  {facts['compiler']}", f"  DLPack    {facts['dlpack_include']}"]
+    lines = [
+        f"Set-up is complete in {facts['cache']}.",
+        f"  compiler  {facts['compiler']}",
+        f"  DLPack    {facts['dlpack_include']}",
+    ]
     _emit(args, facts, "\n".join(lines + [f"  CPython   {name}: {path}" for name, path in facts["python"].items()]))  # type: ignore[attr-defined]
     return CLEAN
 
@@ -43,11 +48,15 @@ def doctor(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def build(args: argparse.Namespace, cache: Cache) -> int:
-    presets = [choose("preset", args.preset, list(builds.PRESETS))] if args.preset else [args.sanitizer] if args.sanitizer else list(setups.Options().sanitizers)
+    presets = [args.preset] if args.preset else [args.sanitizer] if args.sanitizer else list(setups.Options().sanitizers)
     setups.ensure(cache)
     progress = Progress(len(presets), cache.logs)
     built = [builds.build(cache, preset, args.target or [], progress) for preset in presets]
-    _emit(args, {"builds": [{"preset": one.preset, "folder": str(one.folder)} for one in built]}, "\n".join(f"built {one.folder}" for one in built))
+    _emit(
+        args,
+        {"builds": [{"preset": one.preset, "folder": str(one.folder)} for one in built]},
+        "\n".join(f"built {one.folder}" for one in built),
+    )
     return CLEAN
 
 
@@ -70,9 +79,13 @@ def list_targets(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def fuzz(args: argparse.Namespace, cache: Cache) -> int:
-    choices = targets.Choices(args.twin or "", args.strategy or "", args.granularity or "", str(args.parameter or "")).check()
+    choices = targets.Choices(
+        args.twin or "", args.strategy or "", args.granularity or "", "" if args.parameter is None else str(args.parameter)
+    )
     sanitizers = _sanitizers(args)
-    chosen = targets.select(args.names, _built(cache, sanitizers), choices.twin)
+    everything = _built(cache, sanitizers)
+    # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
+    chosen = targets.select(args.names, everything if args.names or choices.twin else canaries.others(everything), choices.twin)
     jobs = [campaign.Job(target, sanitizer) for target in chosen for sanitizer in sanitizers if sanitizer in target.binaries]
     start = time.monotonic()
     interrupted = campaign.Campaign(cache, jobs, campaign.Plan(args.time, args.seed, choices)).run(campaign.Display(sys.stderr))
@@ -97,8 +110,25 @@ def replay(args: argparse.Namespace, cache: Cache) -> int:
 
 def explain(args: argparse.Namespace, cache: Cache) -> int:
     results = _replays(args, cache, 1)
-    _emit(args, {"findings": [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]}, "\n".join(map(replays.explain, results)))
+    _emit(
+        args,
+        {"findings": [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]},
+        "\n".join(map(replays.explain, results)),
+    )
     return replays.exit_code(results)
+
+
+def bench(args: argparse.Namespace, cache: Cache) -> int:
+    everything = _built(cache, _sanitizers(args))
+    if args.kind == "throughput":
+        result = benches.throughput(_sanitizers(args))
+        _emit(args, result, benches.throughput_text(result))
+        return CLEAN
+    for target in everything.values():
+        target.binaries = {name: path for name, path in target.binaries.items() if name in _sanitizers(args)}
+    result = benches.replays(everything, args.findings, args.times)
+    _emit(args, result, benches.replays_text(result))
+    return CLEAN if result["findings"] == args.findings and not result["failures"] else FAILED
 
 
 def test(args: argparse.Namespace, cache: Cache) -> int:

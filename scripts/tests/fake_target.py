@@ -32,8 +32,17 @@ def fail(token, content):
 
 
 if os.environ.get("HANDOFF_DESCRIBE"):
-    print(json.dumps({"name": os.path.basename(sys.argv[0]), "summary": "Pretends.", "carrier": "fiber", "operations": [],
-                      "twins": [{"name": "double_delete", "breach": "deletes twice", "detector": "ledger"}]}))
+    print(
+        json.dumps(
+            {
+                "name": os.path.basename(sys.argv[0]),
+                "summary": "Pretends.",
+                "carrier": "fiber",
+                "operations": [],
+                "twins": [{"name": "double_delete", "breach": "deletes twice", "detector": "ledger"}],
+            }
+        )
+    )
     sys.exit(0)
 if "usage" in plan:
     say("no such folder")

@@ -29,7 +29,9 @@ class World(unittest.TestCase):
         self.tools = self.folder / "tools"
         self.tools.mkdir()
         for module, name, value in (
-            (builds, "ROOT", self.folder), (findings, "FOLDER", self.folder / "findings"), (targets, "CORPUS", self.folder / "corpus"),
+            (builds, "ROOT", self.folder),
+            (findings, "FOLDER", self.folder / "findings"),
+            (targets, "CORPUS", self.folder / "corpus"),
         ):
             context.enter_context(mock.patch.object(module, name, value))
         context.enter_context(mock.patch.object(machine, "without_randomisation", lambda: ()))
@@ -67,7 +69,11 @@ def golden(case: unittest.TestCase, name: str, text: str) -> None:
     if os.environ.get("HANDOFF_UPDATE_GOLDEN") == "1":
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    case.assertEqual(path.read_text() if path.exists() else "", text, f"differs from {path}; refresh with 'scripts/handoff test --update-golden'")
+    case.assertEqual(
+        path.read_text() if path.exists() else "",
+        text,
+        f"differs from {path}; refresh with 'scripts/handoff test --update-golden'",
+    )
 
 
 # A source tree that configures and compiles in no time, with the layout of CPython's.
@@ -92,7 +98,14 @@ esac
 def fake_python_tarball(folder: Path) -> Path:
     source = folder / "Python-3.99.0"
     shutil.rmtree(source, ignore_errors=True)
-    for name, text in {"configure": _CONFIGURE, "answer.sh": _ANSWER, "Include/Python.h": "", "Lib/os.py": "", "Lib/test/test_os.py": "", "LICENSE": ""}.items():
+    for name, text in {
+        "configure": _CONFIGURE,
+        "answer.sh": _ANSWER,
+        "Include/Python.h": "",
+        "Lib/os.py": "",
+        "Lib/test/test_os.py": "",
+        "LICENSE": "",
+    }.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
         (source / name).chmod(0o755)

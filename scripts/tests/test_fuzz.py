@@ -28,7 +28,10 @@ class Fuzz(World):
         code, out, _ = self.fuzz("", "--json")
         self.assertEqual(0, code)
         row = json.loads(out)["rows"][0]
-        self.assertEqual(["exchange", "thread", 2000, 43, 8, 0, "clean"], [row[k] for k in ("target", "sanitizer", "executions", "coverage", "corpus", "findings", "ended")])
+        self.assertEqual(
+            ["exchange", "thread", 2000, 43, 8, 0, "clean"],
+            [row[k] for k in ("target", "sanitizer", "executions", "coverage", "corpus", "findings", "ended")],
+        )
 
     def test_findings_are_kept_once_a_signature_and_the_target_goes_on(self) -> None:
         code, out, _ = self.fuzz("find:5", "--json")
@@ -36,14 +39,20 @@ class Fuzz(World):
         result = json.loads(out)
         self.assertEqual(["a::b", "c"], sorted(found["signature"] for found in result["findings"]))
         self.assertEqual(5 * 100 + 2000, result["rows"][0]["executions"])
-        origins = sorted((origin.signature, origin.seen) for folder in (self.folder / "findings" / "exchange").iterdir() if (origin := findings.read_meta(folder)))
+        origins = sorted(
+            (origin.signature, origin.seen)
+            for folder in (self.folder / "findings" / "exchange").iterdir()
+            if (origin := findings.read_meta(folder))
+        )
         self.assertEqual([("a::b", 3), ("c", 2)], origins)
 
     def test_a_finding_keeps_its_report_and_twin(self) -> None:
         _, out, _ = self.fuzz("find:1", "--json", "--twin", "double_delete")
         case = findings.Path(json.loads(out)["findings"][0]["file"])
         self.assertTrue((case.parent / findings.REPORT).read_text().startswith("FINDING"))
-        self.assertEqual(("exchange", "thread", "double_delete"), (lambda o: (o.target, o.sanitizer, o.twin))(findings.origin(case)))
+        self.assertEqual(
+            ("exchange", "thread", "double_delete"), (lambda o: (o.target, o.sanitizer, o.twin))(findings.origin(case))
+        )
 
     def test_an_empty_crash_file_is_an_error_of_the_harness(self) -> None:
         code, out, _ = self.fuzz("find:1,empty", "--json")
@@ -51,10 +60,18 @@ class Fuzz(World):
         self.assertIn("fuzz-exchange-thread.log", json.loads(out)["rows"][0]["ended"])
 
     def test_an_interrupt_keeps_everything_prints_the_table_and_exits_72(self) -> None:
-        script = "import sys; from handoff_tool import builds, machine, findings; from handoff_tool.main import main; from pathlib import Path\n" \
+        script = (
+            "import sys; from handoff_tool import builds, machine, findings; from handoff_tool.main import main; from pathlib import Path\n"
             "machine.without_randomisation = lambda: (); builds.build = lambda *_: None; builds.ROOT = Path(sys.argv.pop(1))\nsys.exit(main(sys.argv[1:]))"
-        child = subprocess.Popen([sys.executable, "-c", script, str(self.folder), "fuzz", "--cache", str(self.cache.folder)], cwd=HERE.parent,
-                                 env=os.environ | {"FAKE_PLAN": "hang"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        )
+        child = subprocess.Popen(
+            [sys.executable, "-c", script, str(self.folder), "fuzz", "--cache", str(self.cache.folder)],
+            cwd=HERE.parent,
+            env=os.environ | {"FAKE_PLAN": "hang"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         started = self.cache.corpus("exchange") / "launches"
         while not started.exists():
             self.assertIsNone(child.poll(), "fuzz ended before it could be interrupted")
@@ -91,5 +108,8 @@ class Fuzz(World):
         code, out, _ = self.run_command("list", "--json")
         self.assertEqual(0, code)
         target = json.loads(out)["targets"][0]
-        self.assertEqual(("exchange", ["thread", "address"], "double_delete"), (target["name"], target["sanitizers"], target["twins"][0]["name"]))
+        self.assertEqual(
+            ("exchange", ["thread", "address"], "double_delete"),
+            (target["name"], target["sanitizers"], target["twins"][0]["name"]),
+        )
         golden(self, "list.txt", self.run_command("list")[1])

@@ -39,10 +39,15 @@ class Replay(World):
         self.assertIn("did not fail again in 3 fresh processes", out)
 
     def test_a_text_case_names_its_twin_and_sanitizer_in_comments(self) -> None:
-        case = self.case("corpus/exchange/regression/two", "handoff case 1\n# twin: double_delete\n# sanitizer: address\n# crash\n")
+        case = self.case(
+            "corpus/exchange/regression/two", "handoff case 1\n# twin: double_delete\n# sanitizer: address\n# crash\n"
+        )
         code, out, _ = self.run_command("replay", "--json", case)
         self.assertEqual(77, code)
-        self.assertEqual(("address", "double_delete", "double-delete--double_delete"), tuple(json.loads(out)["files"][0][k] for k in ("sanitizer", "twin", "signature")))
+        self.assertEqual(
+            ("address", "double_delete", "double-delete--double_delete"),
+            tuple(json.loads(out)["files"][0][k] for k in ("sanitizer", "twin", "signature")),
+        )
 
     def test_a_file_from_elsewhere_needs_a_target(self) -> None:
         case = self.case("elsewhere", "crash")
@@ -53,7 +58,11 @@ class Replay(World):
 
     def test_unknown_names_and_missing_files_are_refused(self) -> None:
         case = self.case("corpus/exchange/seed/one", "crash")
-        for words, expected in ((["/nowhere"], "found nothing there"), ([case, "--twin", "nope"], "expected one of: double_delete"), ([case, "--target", "nope"], "expected one of: exchange")):
+        for words, expected in (
+            (["/nowhere"], "found nothing there"),
+            ([case, "--twin", "nope"], "expected one of: double_delete"),
+            ([case, "--target", "nope"], "expected one of: exchange"),
+        ):
             with self.subTest(words=words):
                 code, _, err = self.run_command("replay", *words)
                 self.assertEqual(1, code)

@@ -29,7 +29,9 @@ class Setup(World):
         (self.folder / "include" / "dlpack" / "dlpack.h").write_text(HEADER.format(*version))
 
     def setup(self, *more: str) -> tuple[int, str, str]:
-        return self.run_command("setup", "--python-source", str(self.tarball), "--dlpack-include", str(self.folder / "include"), *more)
+        return self.run_command(
+            "setup", "--python-source", str(self.tarball), "--dlpack-include", str(self.folder / "include"), *more
+        )
 
     def pythons(self) -> list[str]:
         return sorted(path.name.rsplit("-", 1)[0] for path in self.cache.folder.glob("python-*"))
@@ -87,12 +89,27 @@ class Setup(World):
     def test_a_killed_setup_poisons_nothing(self) -> None:
         stop = self.folder / "stop"
         stop.touch()
-        script = "import sys; from handoff_tool import machine, packages, toolchain; from handoff_tool.main import main\n" \
-            "packages.missing = lambda: []; machine.without_randomisation = lambda: ()\n" \
+        script = (
+            "import sys; from handoff_tool import machine, packages, toolchain; from handoff_tool.main import main\n"
+            "packages.missing = lambda: []; machine.without_randomisation = lambda: ()\n"
             "toolchain.find = lambda: toolchain.Toolchain('clang', 'clang++', 'clang version 99.0', 99)\nsys.exit(main(sys.argv[1:]))"
-        words = ["setup", "--cache", str(self.cache.folder), "--python-source", str(self.tarball), "--dlpack-include", str(self.folder / "include")]
-        child = subprocess.Popen([sys.executable, "-c", script, *words], cwd=HERE.parent, env=os.environ | {"STOP": str(stop)}, stderr=subprocess.DEVNULL,
-                                 start_new_session=True)
+        )
+        words = [
+            "setup",
+            "--cache",
+            str(self.cache.folder),
+            "--python-source",
+            str(self.tarball),
+            "--dlpack-include",
+            str(self.folder / "include"),
+        ]
+        child = subprocess.Popen(
+            [sys.executable, "-c", script, *words],
+            cwd=HERE.parent,
+            env=os.environ | {"STOP": str(stop)},
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         while not stop.read_text():  # make is in the middle of it
             self.assertIsNone(child.poll(), "the set-up ended before it could be killed")
             time.sleep(0.02)
@@ -103,7 +120,10 @@ class Setup(World):
         self.assertEqual((["python-address", "python-thread"], []), (self.pythons(), list(self.cache.folder.glob("building-*"))))
 
     def test_the_key_depends_on_source_flags_and_compiler(self) -> None:
-        keys = {interpreter.key(*words) for words in (("1", "thread", "a"), ("2", "thread", "a"), ("1", "address", "a"), ("1", "thread", "b"))}
+        keys = {
+            interpreter.key(*words)
+            for words in (("1", "thread", "a"), ("2", "thread", "a"), ("1", "address", "a"), ("1", "thread", "b"))
+        }
         self.assertEqual(4, len(keys))
 
     def test_without_a_mirror_the_header_must_be_given(self) -> None:

@@ -26,7 +26,9 @@ class Help(World):
 
 class Tables(unittest.TestCase):
     def test_numbers_are_set_right_and_grouped(self) -> None:
-        self.assertEqual("name  count\n----  -----\nab    1,234\nc         -", render(["name", "count"], [["ab", 1234], ["c", None]]))
+        self.assertEqual(
+            "name  count\n----  -----\nab    1,234\nc         -", render(["name", "count"], [["ab", 1234], ["c", None]])
+        )
 
     def test_an_empty_table_has_only_its_head(self) -> None:
         self.assertEqual("a  b\n-  -", render(["a", "b"], []))
@@ -41,7 +43,13 @@ class Tables(unittest.TestCase):
 class Outputs(unittest.TestCase):
     def test_status_finding_and_token_are_read(self) -> None:
         output = Output()
-        for line in ("#4096\tpulse  cov: 12 ft: 30 corp: 5/60b lim: 8 exec/s: 2048 rss: 40Mb", "FINDING", "x", "DEDUP_TOKEN: race--f--g", "artifact_prefix='./'; Test unit written to ./crash-1"):
+        for line in (
+            "#4096\tpulse  cov: 12 ft: 30 corp: 5/60b lim: 8 exec/s: 2048 rss: 40Mb",
+            "FINDING",
+            "x",
+            "DEDUP_TOKEN: race--f--g",
+            "artifact_prefix='./'; Test unit written to ./crash-1",
+        ):
             output.feed(line)
         self.assertEqual((4096, 2048, 12, 5), (output.executions, output.per_second, output.coverage, output.corpus))
         self.assertEqual(("./crash-1", "race--f--g", True), (output.written, output.signature(), output.confirmed))

@@ -1,0 +1,225 @@
+"""`bench`: measurements that are run by hand, never judged by a test."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handoff_tool import builds, findings, machine, process, replay, targets
+from handoff_tool.outcome import CLEAN, FINDING, OUT_OF_MEMORY, TIMEOUT, Failure
+from handoff_tool.output import Output
+from handoff_tool.table import render
+
+KINDS = ("throughput", "replay")
+
+# --- throughput ---
+
+_ROW_KEYS = ("target", "sanitizer", "carrier", "granularity", "per_second", "baseline_per_second")
+
+
+def throughput(sanitizers: list[str]) -> dict[str, Any]:
+    """Runs the benchmark program of each build. Its benchmarks are named TARGET/CARRIER/GRANULARITY, and TARGET/baseline/GRANULARITY
+    for a runner that makes new threads for each execution of the same cases."""
+    rows: list[dict[str, Any]] = []
+    for sanitizer in sanitizers:
+        program = builds.folder(sanitizer) / "harness" / "run" / "throughput_benchmark"
+        if not program.exists():
+            raise Failure(f"{program} is not built; run 'scripts/handoff build --sanitizer {sanitizer}'.")
+        command = targets.command(program, "--benchmark_format=json")
+        answer = subprocess.run(command, capture_output=True, text=True, env=targets.environment({}))
+        try:
+            measured = {
+                run["name"]: run["items_per_second"]
+                for run in json.loads(answer.stdout)["benchmarks"]
+                if "items_per_second" in run
+            }
+        except (ValueError, KeyError) as error:
+            raise Failure(f"{program} gave no result (exit {answer.returncode}): {answer.stderr.strip()[-300:]}") from error
+        rows += throughput_rows(sanitizer, measured)
+    return {"rows": rows}
+
+
+def throughput_rows(sanitizer: str, measured: dict[str, float]) -> list[dict[str, Any]]:
+    rows = []
+    for name, rate in measured.items():
+        target, carrier, granularity = name.split("/")[:3]
+        if carrier != "baseline":
+            baseline = measured.get(f"{target}/baseline/{granularity}") or measured.get(f"{target}/baseline/op")
+            rows.append(
+                dict(
+                    zip(_ROW_KEYS, (target, sanitizer, carrier, granularity, round(rate), round(baseline) if baseline else None))
+                )
+            )
+    return rows
+
+
+def throughput_text(result: dict[str, Any]) -> str:
+    headings = ["target", "sanitizer", "carrier", "points", "per second", "threads anew", "factor"]
+    rows = []
+    for row in result["rows"]:
+        base = row["baseline_per_second"]
+        rows.append([*(row[key] for key in _ROW_KEYS), f"{row['per_second'] / base:.1f}" if base else "-"])
+    return render(headings, rows)
+
+
+# --- replay ---
+
+# pos and surw decide at each point, so they go no finer than `sync`; `free` is not replayable; `listed` is what all become.
+_MODES = [(s, g) for s in ("random", "pct", "bytes") for g in ("op", "sync", "access")] + [
+    (s, g) for s in ("pos", "surw") for g in ("op", "sync")
+]
+_LEFT_OUT = "nondeterminism"  # the canary that is not repeatable on purpose
+SEARCH_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a finding may come from."""
+
+    target: targets.Target
+    twin: str
+    sanitizer: str
+    strategy: str
+    granularity: str
+
+
+@dataclass
+class Tally:
+    wanted: int
+    folder: Path
+    found: list[tuple[Path, findings.Origin]] = field(default_factory=list)
+    unconfirmed: int = 0
+    searches: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def full(self) -> bool:
+        return len(self.found) >= self.wanted
+
+
+def sources(everything: dict[str, targets.Target]) -> list[Source]:
+    """All twins under all modes, in an order in which neighbours differ in everything."""
+    broken = [(t, name, s) for t in everything.values() if _LEFT_OUT not in t.name for name in t.twin_names() for s in t.binaries]
+    spread = [
+        Source(target, twin, sanitizer, *_MODES[(i + turn) % len(_MODES)])
+        for turn in range(len(_MODES))
+        for i, (target, twin, sanitizer) in enumerate(broken)
+    ]
+    if not spread:
+        raise Failure("No target has a twin to collect findings from.")
+    return spread
+
+
+def _search(tally: Tally, source: Source, seed: int) -> None:
+    """One fuzzing process, until its first finding or the end of its time."""
+    if tally.full():
+        return
+    folder = tally.folder / f"{seed:05d}"
+    corpus = folder / "corpus"
+    corpus.mkdir(parents=True)
+    choices = targets.Choices(source.twin, source.strategy, source.granularity)
+    words: list[str | Path] = [
+        corpus,
+        f"-artifact_prefix={folder}/",
+        f"-seed={seed}",
+        f"-max_total_time={SEARCH_SECONDS}",
+        "-timeout=5",
+    ]
+    output = Output()
+    code = process.Process(source.target.binaries[source.sanitizer], words, choices.environment(), folder).follow(
+        output.feed, SEARCH_SECONDS + 90
+    )
+    shutil.rmtree(corpus)
+    if code not in (CLEAN, FINDING, TIMEOUT, OUT_OF_MEMORY):
+        raise Failure(
+            f"{source.target.name} ({source.sanitizer}, twin {source.twin}) ended with exit code {code}: {output.report().strip()[-300:]}"
+        )
+    with tally.lock:
+        tally.searches += 1
+        if not output.written or tally.full():
+            return
+        if not output.confirmed:
+            tally.unconfirmed += 1
+            return
+        origin = findings.Origin(source.target.name, source.sanitizer, source.twin, output.signature())
+        tally.found.append((Path(output.written), origin))
+
+
+def _endless(spread: list[Source]) -> Iterator[tuple[int, Source]]:
+    return enumerate(itertools.cycle(spread), 1)
+
+
+def replays(everything: dict[str, targets.Target], wanted: int, times: int, log: Any = sys.stderr) -> dict[str, Any]:
+    """Collects findings from the twins, then replays each file `times` times, each time as the first run of a fresh process."""
+    spread = sources(everything)
+    with tempfile.TemporaryDirectory(prefix="handoff-bench-") as name:
+        tally = Tally(wanted, Path(name))
+        start = time.monotonic()
+        with ThreadPoolExecutor(machine.cores()) as pool:
+            limit = 4 * len(spread) + wanted  # searches, so that a build that finds nothing ends
+            for _ in pool.map(lambda pair: _search(tally, pair[1], pair[0]), itertools.islice(_endless(spread), limit)):
+                if log.isatty():
+                    print(
+                        f"\r\x1b[Kcollected {len(tally.found)} of {wanted} ({tally.searches} searches)",
+                        end="",
+                        file=log,
+                        flush=True,
+                    )
+                if tally.full():
+                    break
+        print(
+            f"collected {len(tally.found)} findings in {time.monotonic() - start:.0f} s ({tally.searches} searches, {tally.unconfirmed} unconfirmed)",
+            file=log,
+        )
+        bad = []
+        for number, (path, origin) in enumerate(tally.found, 1):
+            result = replay.replay(path, origin, times, targets.Choices(twin=origin.twin))
+            same = result.replayed == times
+            if not same:
+                bad.append(
+                    {
+                        "target": origin.target,
+                        "sanitizer": origin.sanitizer,
+                        "twin": origin.twin,
+                        "signature": origin.signature,
+                        "replayed": result.replayed,
+                        "of": times,
+                        "file": str(_rescue(path, origin)),
+                    }
+                )
+            if log.isatty() or number % 20 == 0:
+                print(f"replayed {number} of {len(tally.found)} files, {len(bad)} not every time", file=log, flush=True)
+    confirmed = len(tally.found) / max(len(tally.found) + tally.unconfirmed, 1)
+    return {
+        "findings": len(tally.found),
+        "replayed": len(tally.found) - len(bad),
+        "of": times,
+        "unconfirmed": tally.unconfirmed,
+        "confirmed_percent": round(100 * confirmed, 1),
+        "failures": bad,
+    }
+
+
+def _rescue(path: Path, origin: findings.Origin) -> Path:
+    """A file that does not replay is what one wants to look at: it is kept with the findings."""
+    return findings.keep(findings.Origin(**(vars(origin) | {"confirmed": False})), path, "")[0] if os.path.exists(path) else path
+
+
+def replays_text(result: dict[str, Any]) -> str:
+    lines = [
+        f"{bad['target']} ({bad['sanitizer']}, {bad['twin']}): {bad['replayed']} of {bad['of']}: {bad['file']}"
+        for bad in result["failures"]
+    ]
+    lines.append(
+        f"{result['replayed']} of {result['findings']} findings replay {result['of']} times of {result['of']}; {result['confirmed_percent']} % of all found were confirmed."
+    )
+    return "\n".join(lines)

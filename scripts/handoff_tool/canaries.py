@@ -1,0 +1,148 @@
+"""Proof that the detectors are alive: each broken canary is found where fuzz/canary/expectations.txt says so and replays at once, and
+the safe ones stay silent."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from handoff_tool import machine, process, targets
+from handoff_tool.outcome import CLEAN, FINDING, TIMEOUT, Failure
+from handoff_tool.output import Output
+from handoff_tool.places import ROOT
+
+TABLE = ROOT / "fuzz" / "canary" / "expectations.txt"
+PREFIX = "canary_"
+STRATEGIES = ("random", "pct", "bytes", "pos", "surw")  # `listed` is what every replay runs under
+COARSE = ("pos", "surw")  # decide at each point, hence never at an access
+SAFE_RUNS = 1500
+LIMIT = 60.0  # seconds to find what must be found; no verdict on speed, an end for what is never found
+_UNREPEATABLE = "nondeterminism"
+
+
+@dataclass(frozen=True)
+class Row:
+    target: str
+    twin: str
+    sanitizer: str
+    expected: dict[str, frozenset[str]]  # by granularity; empty: nothing can be found
+
+
+@dataclass(frozen=True)
+class Check:
+    """One canary under one mode; without a twin it must stay silent."""
+
+    target: targets.Target
+    sanitizer: str
+    choices: targets.Choices
+    expected: frozenset[str]
+    carrier: str = ""
+
+    def name(self) -> str:
+        mode = f"{self.choices.strategy}/{self.choices.granularity}" + (f", on {self.carrier}s" if self.carrier else "")
+        return f"{self.target.name} ({self.sanitizer}, {self.choices.twin or 'safe'}, {mode})"
+
+
+def read(path: Path = TABLE) -> list[Row]:
+    rows = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 6:
+            raise Failure(f"{path}:{number}: expected target, twin, sanitizer and three columns, found {len(words)} words.")
+        kinds = [frozenset() if word == "-" else frozenset(word.split("|")) for word in words[3:]]
+        rows.append(Row(words[0], words[1], words[2], dict(zip(targets.GRANULARITIES, kinds))))
+    return rows
+
+
+def checks(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[Check]:
+    """Broken canaries under every strategy and granularity that can find them; the safe ones under the same modes."""
+    silent: set[tuple[str, str]] = set()
+    for row in rows:
+        target = everything.get(row.target)
+        if target is None or row.sanitizer not in target.binaries:
+            continue
+        for granularity in targets.GRANULARITIES:
+            for strategy in STRATEGIES:
+                if strategy in COARSE and granularity == "access":
+                    continue
+                if row.expected[granularity]:
+                    yield Check(
+                        target, row.sanitizer, targets.Choices(row.twin, strategy, granularity), row.expected[granularity]
+                    )
+        if (row.target, row.sanitizer) not in silent:
+            silent.add((row.target, row.sanitizer))
+            yield from (
+                Check(target, row.sanitizer, targets.Choices("", s, g), frozenset())
+                for s, g in zip(STRATEGIES, ("access", "access", "access", "sync", "sync"))
+            )
+    yield from _on_threads(rows, everything)
+
+
+def _on_threads(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[Check]:
+    """What runs on fibers, once more on threads: a race that a scheduler's own edges would hide shows here first."""
+    for row in rows:
+        target = everything.get(row.target)
+        if target is None or row.sanitizer not in target.binaries or target.carrier == "thread" or not row.expected["access"]:
+            continue
+        yield Check(target, row.sanitizer, targets.Choices(row.twin, "random", "access"), row.expected["access"], "thread")
+        yield Check(target, row.sanitizer, targets.Choices("", "random", "access"), frozenset(), "thread")
+
+
+def run(check: Check) -> str:
+    """Empty when it went as it must, else a sentence."""
+    binary = check.target.binaries[check.sanitizer]
+    environment = check.choices.environment() | ({"HANDOFF_CARRIER": check.carrier} if check.carrier else {})
+    with tempfile.TemporaryDirectory(prefix="handoff-canary-") as name:
+        folder = Path(name)
+        words = [
+            f"-artifact_prefix={folder}/",
+            "-seed=1",
+            "-timeout=2",
+            f"-max_total_time={LIMIT:.0f}" if check.expected else f"-runs={SAFE_RUNS}",
+        ]
+        output = Output()
+        code = process.Process(binary, words, environment, folder).follow(output.feed, LIMIT + 30)
+        if not check.expected:
+            return "" if code == CLEAN else f"{check.name()}: expected silence, found exit {code}, {output.signature()}"
+        kind = output.signature().partition("--")[0]
+        if code not in (FINDING, TIMEOUT) or kind not in check.expected:
+            return f"{check.name()}: expected {' or '.join(sorted(check.expected))}, found exit {code}, {output.signature()}"
+        file = Path(output.written)
+        if not output.written or not file.is_file() or not file.stat().st_size:
+            return f"{check.name()}: found {kind}, but no file was written"
+        if _UNREPEATABLE in check.target.name:
+            return ""
+        return _replays(check, file, folder, output.signature())
+
+
+def _replays(check: Check, file: Path, folder: Path, signature: str) -> str:
+    """The file alone must do it: no strategy is given any more."""
+    again = folder / "replay"
+    again.mkdir()
+    shutil.copy(file, again / "case")
+    output = Output()
+    environment = targets.Choices(check.choices.twin).environment() | (
+        {"HANDOFF_CARRIER": check.carrier} if check.carrier else {}
+    )
+    words: list[str | Path] = [f"-artifact_prefix={again}/", "-timeout=2", again / "case"]
+    code = process.Process(check.target.binaries[check.sanitizer], words, environment, again).follow(output.feed, LIMIT)
+    if code in (FINDING, TIMEOUT):
+        return ""
+    kept = Path(tempfile.gettempdir()) / f"handoff-{check.target.name}-{check.sanitizer}-{file.name}"
+    shutil.copy(file, kept)
+    return f"{check.name()}: {signature} does not replay at the first run (exit {code}); the file is {kept}"
+
+
+def run_all(everything: dict[str, targets.Target]) -> list[tuple[Check, str]]:
+    with ThreadPoolExecutor(machine.cores()) as pool:
+        todo = list(checks(read(), everything))
+        return list(zip(todo, pool.map(run, todo)))
+
+
+def others(everything: dict[str, targets.Target]) -> dict[str, targets.Target]:
+    """The targets proper."""
+    return {name: target for name, target in everything.items() if not name.startswith(PREFIX)}
