@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "harness/schedule/random.h"
 
 namespace handoff::schedule {

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "harness/schedule/event_model.h"
 
 namespace handoff::schedule {
@@ -67,6 +65,22 @@ TEST(SurwTest, WithoutAProfileEveryOrderIsStillReached) {
   model::Tally tally;
   for (plan.seed = 0; plan.seed < 5000; ++plan.seed) ++tally[Execute(model::Steps(2, 3), plan).order];
   EXPECT_EQ(tally.size(), 20U);
+}
+
+// A starts its only step and must wait; B goes on to its second and last point. Each has one step left: 1/2.
+TEST(SurwTest, AStepThatHadToWaitIsStillToCome) {
+  Plan plan = SurwPlan(Granularity::kOp);
+  plan.threads = 2;
+  plan.profile.steps_of[1] = 1;
+  int to_a = 0;
+  for (plan.seed = 0; plan.seed < kRuns; ++plan.seed) {
+    Strategy& strategy = SurwStrategy();
+    strategy.Begin(plan);
+    ASSERT_EQ(strategy.Choose({.kind = PointKind::kGate, .ready = 0b01}), 0);
+    ASSERT_EQ(strategy.Choose({.kind = PointKind::kWait, .current = 0, .ready = 0b10}), 1);
+    to_a += strategy.Choose({.kind = PointKind::kOp, .current = 1, .can_continue = true, .ready = 0b11}) == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(to_a, kRuns / 2.0, kRuns * model::FiveSigma(0.5, kRuns));
 }
 
 TEST(SurwTest, BlockedThreadsDoNotHoldUpTheOthers) {
