@@ -1,7 +1,7 @@
 """Fetches single packages from other Debian suites through a private apt state.
 
-The system's own sources stay untouched: apt gets its own lists, cache and source file inside our cache folder, the mirror that the system
-itself uses, and the system's Debian keyring to verify every byte. Debian 12 carries DLPack 0.6 and Python 3.11, both too old.
+The system's own sources stay untouched: apt gets its own lists, cache and source file inside our cache folder, the mirror that
+the system itself uses, and the system's Debian keyring to verify every byte. Debian 12 carries DLPack 0.6 and Python 3.11: too old.
 """
 
 import shutil
@@ -65,7 +65,7 @@ class PrivateApt:
         try:
             self._run("apt-get update", "update")
         except Failure as failure:
-            raise Failure(f"The Debian mirror could not be read (is the network up?): {failure}") from failure
+            raise Failure(f"The Debian mirror cannot be used (is the network up?): {failure}") from failure
 
     def binary(self, package: str) -> Path:
         """Downloads a package without installing it, and unpacks it; returns the folder."""

@@ -28,8 +28,8 @@ _ROW_KEYS = ("target", "sanitizer", "carrier", "granularity", "per_second", "bas
 
 
 def throughput(sanitizers: list[str]) -> dict[str, Any]:
-    """Runs the benchmark program of each build. Its benchmarks are named TARGET/CARRIER/GRANULARITY, and TARGET/baseline/GRANULARITY
-    for a runner that makes new threads for each execution of the same cases."""
+    """Runs the benchmark program of each build. Its benchmarks are named TARGET/CARRIER/GRANULARITY, and
+    TARGET/baseline/GRANULARITY for a runner that makes new threads for each execution of the same cases."""
     rows: list[dict[str, Any]] = []
     for sanitizer in sanitizers:
         program = builds.folder(sanitizer) / "harness" / "run" / "throughput_benchmark"
@@ -57,7 +57,11 @@ def throughput_rows(sanitizer: str, measured: dict[str, float]) -> list[dict[str
             baseline = measured.get(f"{target}/baseline/{granularity}") or measured.get(f"{target}/baseline/op")
             rows.append(
                 dict(
-                    zip(_ROW_KEYS, (target, sanitizer, carrier, granularity, round(rate), round(baseline) if baseline else None))
+                    zip(
+                        _ROW_KEYS,
+                        (target, sanitizer, carrier, granularity, round(rate), round(baseline) if baseline else None),
+                        strict=True,
+                    )
                 )
             )
     return rows
@@ -141,7 +145,8 @@ def _search(tally: Tally, source: Source, seed: int) -> None:
     shutil.rmtree(corpus)
     if code not in (CLEAN, FINDING, TIMEOUT, OUT_OF_MEMORY):
         raise Failure(
-            f"{source.target.name} ({source.sanitizer}, twin {source.twin}) ended with exit code {code}: {output.report().strip()[-300:]}"
+            f"{source.target.name} ({source.sanitizer}, twin {source.twin}) ended with exit code {code}: "
+            f"{output.report().strip()[-300:]}"
         )
     with tally.lock:
         tally.searches += 1
@@ -177,7 +182,8 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
                 if tally.full():
                     break
         print(
-            f"collected {len(tally.found)} findings in {time.monotonic() - start:.0f} s ({tally.searches} searches, {tally.unconfirmed} unconfirmed)",
+            f"collected {len(tally.found)} findings in {time.monotonic() - start:.0f} s "
+            f"({tally.searches} searches, {tally.unconfirmed} unconfirmed)",
             file=log,
         )
         bad = []
@@ -220,6 +226,7 @@ def replays_text(result: dict[str, Any]) -> str:
         for bad in result["failures"]
     ]
     lines.append(
-        f"{result['replayed']} of {result['findings']} findings replay {result['of']} times of {result['of']}; {result['confirmed_percent']} % of all found were confirmed."
+        f"{result['replayed']} of {result['findings']} findings replay {result['of']} times of {result['of']}; "
+        f"{result['confirmed_percent']} % of all found were confirmed."
     )
     return "\n".join(lines)

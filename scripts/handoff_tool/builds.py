@@ -2,13 +2,12 @@
 
 import json
 import os
-import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from handoff_tool import interpreter, machine, setup
-from handoff_tool.outcome import Failure
+from handoff_tool.outcome import Failure, choose
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress
 
@@ -61,12 +60,14 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> 
     log = f"build-{preset}.log"
     (cache.logs / log).unlink(missing_ok=True)
     with progress.step(f"build ({preset})", 120):
-        if not stamp.exists() or stamp.read_text() != wanted or not (where / "build.ninja").exists():
-            progress.run(f"configuring build/{preset}", command, log=log, cwd=ROOT)
-            stamp.write_text(wanted)
-        words = ["cmake", "--build", str(where), "-j", str(machine.cores())]
         try:
-            progress.run(f"building build/{preset}", [*words, *(["--target", *targets] if targets else [])], log=log, cwd=ROOT)
+            if not stamp.exists() or stamp.read_text() != wanted or not (where / "build.ninja").exists():
+                progress.run(f"configuring build/{preset}", command, log=log, cwd=ROOT)
+                stamp.write_text(wanted)
+            words = ["cmake", "--build", str(where), "-j", str(machine.cores())]
+            for target in targets:
+                words += ["--target", choose("build target", target, executables(where))]
+            progress.run(f"building build/{preset}", words, log=log, cwd=ROOT)
         except Failure as failure:
             raise Failure(f"{failure}{_first_error(cache.logs / log)}") from failure
     return Built(preset, where)
@@ -74,19 +75,16 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> 
 
 def _first_error(log: Path) -> str:
     """The compiler's first complaint, which is nearly always the one to read."""
-    for line in log.read_text(errors="replace").splitlines():
-        if " error: " in line or line.startswith("CMake Error"):
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    for number, line in enumerate(lines):
+        if " error: " in line:
             return f"\n{line}"
+        if line.startswith("CMake Error"):
+            return "\n" + "\n".join(lines[number : number + 4]).rstrip()
     return ""
 
 
-def known_targets(preset: str) -> list[str]:
-    """Names of the fuzz targets that a configured build folder has or can make."""
-    answer = subprocess.run(["cmake", "--build", str(folder(preset)), "--target", "help"], capture_output=True, text=True).stdout
-    return sorted(
-        {
-            shlex.split(line)[0].removeprefix("fuzz/").rstrip(":")
-            for line in answer.splitlines()
-            if line.startswith("fuzz/") and line.count("/") == 1
-        }
-    )
+def executables(where: Path) -> list[str]:
+    """Names of all programs that a configured build folder can make."""
+    answer = subprocess.run(["ninja", "-C", str(where), "-t", "targets", "all"], capture_output=True, text=True).stdout
+    return sorted({line.partition(":")[0].rpartition("/")[2] for line in answer.splitlines() if "EXECUTABLE_LINKER" in line})

@@ -154,7 +154,7 @@ class Campaign:
             job.now.per_second = int(output.executions / max(time.monotonic() - start, 0.001))
 
     def _corpora(self, target: targets.Target) -> list[str | Path]:
-        """The gathered corpus first: libFuzzer writes into the first folder. A twin fails its regression cases, so they stay out then."""
+        """The gathered corpus first: libFuzzer writes into the first folder. A twin fails its regression cases: they stay out."""
         gathered = self._cache.corpus(target.name)
         gathered.mkdir(parents=True, exist_ok=True)
         committed = ["seed"] if self._plan.choices.twin else ["seed", "regression"]
@@ -222,7 +222,7 @@ def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
         for job in jobs
         for signature, path in job.found.items()
     ]
-    return {"rows": [dict(zip(keys, job.row())) for job in jobs], "findings": listed, "interrupted": interrupted}
+    return {"rows": [dict(zip(keys, job.row(), strict=True)) for job in jobs], "findings": listed, "interrupted": interrupted}
 
 
 def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
@@ -233,7 +233,8 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
                 f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(path)}"
             )
     total = sum(len(job.found) for job in jobs)
-    ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {total} finding{'' if total == 1 else 's'}"
+    count = f"{total} finding{'' if total == 1 else 's'}"
+    ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {count}"
     lines.append(ending + ("." if total else "; that nothing was found does not mean that nothing is there."))
     return "\n".join(lines)
 

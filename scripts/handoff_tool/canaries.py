@@ -1,5 +1,5 @@
-"""Proof that the detectors are alive: each broken canary is found where fuzz/canary/expectations.txt says so and replays at once, and
-the safe ones stay silent."""
+"""Proof that the detectors are alive: each broken canary is found where fuzz/canary/expectations.txt says so and replays at once,
+and the safe ones stay silent."""
 
 import shutil
 import tempfile
@@ -54,7 +54,7 @@ def read(path: Path = TABLE) -> list[Row]:
         if len(words) != 6:
             raise Failure(f"{path}:{number}: expected target, twin, sanitizer and three columns, found {len(words)} words.")
         kinds = [frozenset() if word == "-" else frozenset(word.split("|")) for word in words[3:]]
-        rows.append(Row(words[0], words[1], words[2], dict(zip(targets.GRANULARITIES, kinds))))
+        rows.append(Row(words[0], words[1], words[2], dict(zip(targets.GRANULARITIES, kinds, strict=True))))
     return rows
 
 
@@ -77,7 +77,7 @@ def checks(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[C
             silent.add((row.target, row.sanitizer))
             yield from (
                 Check(target, row.sanitizer, targets.Choices("", s, g), frozenset())
-                for s, g in zip(STRATEGIES, ("access", "access", "access", "sync", "sync"))
+                for s, g in zip(STRATEGIES, ("access", "access", "access", "sync", "sync"), strict=True)
             )
     yield from _on_threads(rows, everything)
 
@@ -140,7 +140,7 @@ def _replays(check: Check, file: Path, folder: Path, signature: str) -> str:
 def run_all(everything: dict[str, targets.Target]) -> list[tuple[Check, str]]:
     with ThreadPoolExecutor(machine.cores()) as pool:
         todo = list(checks(read(), everything))
-        return list(zip(todo, pool.map(run, todo)))
+        return list(zip(todo, pool.map(run, todo), strict=True))
 
 
 def others(everything: dict[str, targets.Target]) -> dict[str, targets.Target]:

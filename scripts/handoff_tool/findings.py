@@ -92,7 +92,7 @@ def resolve(name: str) -> Path:
 
 
 def origin(path: Path) -> Origin:
-    """From the meta.json beside a file, else from the file's place in findings/ or corpus/, and from the comments of a text case."""
+    """From the meta.json beside a file, else from its place in findings/ or corpus/, and from the comments of a text case."""
     found = read_meta(path.parent) or Origin()
     if not found.target:
         parts = path.resolve().parts

@@ -44,8 +44,8 @@ _FLAGS = "-gline-tables-only -fno-omit-frame-pointer -ffile-compilation-dir=cpyt
 
 _PER_SANITIZER: dict[str, tuple[tuple[str, ...], str]] = {
     "thread": (("--with-thread-sanitizer",), _FLAGS),
-    # MI_TRACK_ASAN: without it ASan is blind to all memory that mimalloc hands out, Python objects included. The two -mllvm flags turn
-    # every access into a call, which is where the scheduler can step in.
+    # MI_TRACK_ASAN: without it ASan is blind to all memory that mimalloc hands out, Python objects included. The two -mllvm flags
+    # turn every access into a call, which is where the scheduler can step in.
     "address": (
         ("--with-address-sanitizer", "--without-pymalloc"),
         _FLAGS + " -DMI_TRACK_ASAN=1 -mllvm -asan-instrumentation-with-call-threshold=0 -mllvm -asan-opt=0",
@@ -137,7 +137,7 @@ def _ask(words: tuple[str | Path, ...], log: str) -> str:
     answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | _ENVIRONMENT)
     if answer.returncode != 0:
         raise Failure(
-            f"The new interpreter does not run or has its GIL on: {answer.stderr.strip()[-300:]} (see {log} in the cache's logs folder)."
+            f"The new interpreter does not run or has its GIL on (its build: {log} in the cache's logs): {answer.stderr.strip()[-300:]}"
         )
     return answer.stdout
 
@@ -182,8 +182,8 @@ def _keep(source: Path, kept: Path, sanitizer: str, source_hash: str, compiler: 
 
 
 def _compile_library(kept: Path, progress: Progress, log: str) -> None:
-    """Compiles the library ahead, never to be checked again: the folder may be read-only later, and a first run that writes caches
-    would differ from the second."""
+    """Compiles the library ahead, never to be checked again: the folder may be read-only later, and a first run that writes
+    caches would differ from the second."""
     facts = json.loads(manifest(kept).read_text())
     command = [
         *machine.without_randomisation(),

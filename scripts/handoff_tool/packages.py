@@ -92,7 +92,7 @@ def install(progress: Progress) -> None:
         newest = newest_clang()
         if newest is None or newest < toolchain.OLDEST:
             raise Failure(
-                f"The distribution offers no clang {toolchain.OLDEST} or newer (newest: {newest}); install one and set CC and CXX."
+                f"The distribution has no clang {toolchain.OLDEST} or newer (newest: {newest}); install one and set CC and CXX."
             )
         lost += clang_packages(newest)
     command = _root(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends", *lost])

@@ -1,5 +1,6 @@
 """One target process: started in its own group, read line by line, ended with everything it started."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -53,10 +54,8 @@ class Process:
         self._send(signal.SIGKILL)
 
     def _send(self, number: int) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            pass
 
 
 def run(binary: Path, words: Iterable[str | Path], environment: dict[str, str], cwd: Path, limit: float) -> tuple[int, list[str]]:

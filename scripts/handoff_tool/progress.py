@@ -17,6 +17,12 @@ def seconds_text(seconds: float) -> str:
     return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60:02d} s"
 
 
+def last_line(log: Path) -> str:
+    """What a tool said last, cut to a readable length; nearly always the reason."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "it printed nothing"
+
+
 class Progress:
     """Prints to standard error only: standard output belongs to `--json`."""
 
@@ -83,4 +89,4 @@ class Progress:
             except OSError as error:
                 raise Failure(f"{name} failed: cannot start {words[0]} ({error.strerror}).") from error
         if result.returncode != 0:
-            raise Failure(f"{name} failed (exit {result.returncode}); the full log is {path}.")
+            raise Failure(f"{name} failed (exit {result.returncode}: {last_line(path)}); the full log is {path}.")

@@ -63,9 +63,8 @@ def replay(path: Path, origin: findings.Origin, times: int, choices: targets.Cho
     with ThreadPoolExecutor(workers or machine.cores()) as pool:
         for code, output in pool.map(lambda _: once(path, origin, choices), range(times)):
             if code not in (CLEAN, *_FAILING):
-                raise Failure(
-                    f"{path}: {output.report().strip().splitlines()[-1] if output.report().strip() else f'the target ended with exit code {code}'}"
-                )
+                printed = output.report().strip().splitlines()
+                raise Failure(printed[-1] if printed else f"{path}: the target ended with exit code {code}.")
             result.codes.append(code)
             if code in _FAILING and not result.report:
                 result.report, result.signature = output.finding_text(), output.signature()

@@ -64,9 +64,7 @@ def ensure(cache: Cache, options: Options = Options()) -> Parts:
         _work(cache, options)
     done = parts(cache, options.sanitizers)
     if done is None:
-        raise Failure(
-            f"Set-up ended but something is still missing ({', '.join(packages.missing()) or 'see doctor'}); run 'scripts/handoff doctor'."
-        )
+        raise Failure("Set-up ended but something is still missing; 'scripts/handoff doctor' says what.")
     return done
 
 
@@ -113,7 +111,7 @@ def _fetch(cache: Cache, progress: Progress, python: bool, header: bool) -> None
         return
     if header:
         raise Failure(
-            "No Debian mirror to take the DLPack header from; give --dlpack-include PATH (a folder with dlpack/dlpack.h, 1.3 best)."
+            "No Debian mirror to take the DLPack header from; give --dlpack-include PATH (it holds dlpack/dlpack.h, 1.3 best)."
         )
     sources.from_place(cache, sources.PythonSource(sources.PYTHON_URL, sources.PYTHON_SHA256))
 

@@ -15,8 +15,8 @@ from handoff_tool.outcome import Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
 
-# Debian does not repack CPython: its .orig.tar.xz is upstream's own release file (upstream's detached signature lies beside it and
-# verifies it), so one hash serves for both.
+# Debian does not repack CPython: its .orig.tar.xz is upstream's own release file (upstream's detached signature lies beside it in
+# the source package), so one hash serves for both.
 PYTHON_URL = "https://www.python.org/ftp/python/3.13.5/Python-3.13.5.tar.xz"
 PYTHON_SHA256 = "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640"
 PYTHON_PACKAGE = "python3.13"
@@ -65,7 +65,7 @@ def _keep(cache: Cache, source: Path) -> Path:
 
 def _download(url: str, target: Path) -> None:
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer, target.open("wb") as file:  # noqa: S310 (a URL the caller chose, checked by hash)
+        with urllib.request.urlopen(url, timeout=60) as answer, target.open("wb") as file:
             shutil.copyfileobj(answer, file)
     except (urllib.error.URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
@@ -116,7 +116,7 @@ def use_dlpack(cache: Cache, include: Path) -> None:
     if version is None or version < DLPACK_OLDEST:
         found = f"version {version[0]}.{version[1]}" if version else "no dlpack/dlpack.h with a version"
         raise Failure(
-            f"{include}: expected the DLPack header 1.0 or newer (1.3 has the C exchange API), found {found}; give another --dlpack-include."
+            f"{include}: expected the DLPack header 1.0 or newer (1.3 is best), found {found}; give another --dlpack-include."
         )
     cache.remember(dlpack_include=str(include.resolve()))
 

@@ -153,7 +153,7 @@ def _smoke(cache: Cache, everything: dict[str, targets.Target]) -> Stage:
 
 
 def _regressions(everything: dict[str, targets.Target]) -> Stage:
-    """Committed cases: none fails on the safe target, and one that names a twin fails on it, at the first run of a fresh process."""
+    """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process."""
     stage = Stage("regression corpus")
     for target in everything.values():
         cases = sorted(path for path in (targets.CORPUS / target.name / "regression").glob("*") if path.is_file())

@@ -17,7 +17,7 @@ def render(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
     def line(words: Sequence[str]) -> str:
         return "  ".join(
-            word.rjust(width) if right else word.ljust(width) for word, width, right in zip(words, widths, numeric)
+            word.rjust(width) if right else word.ljust(width) for word, width, right in zip(words, widths, numeric, strict=True)
         ).rstrip()
 
     return "\n".join([line(headings), line(["-" * width for width in widths]), *map(line, cells)])

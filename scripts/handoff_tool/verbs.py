@@ -31,13 +31,15 @@ def _options(args: argparse.Namespace) -> setups.Options:
 
 
 def setup(args: argparse.Namespace, cache: Cache) -> int:
-    facts = setups.summary(cache, setups.ensure(cache, _options(args)))
+    done = setups.ensure(cache, _options(args))
+    facts = setups.summary(cache, done)
     lines = [
         f"Set-up is complete in {facts['cache']}.",
         f"  compiler  {facts['compiler']}",
         f"  DLPack    {facts['dlpack_include']}",
     ]
-    _emit(args, facts, "\n".join(lines + [f"  CPython   {name}: {path}" for name, path in facts["python"].items()]))  # type: ignore[attr-defined]
+    lines += [f"  CPython   {name}: {path}" for name, path in done.manifests.items()]
+    _emit(args, facts, "\n".join(lines))
     return CLEAN
 
 

@@ -61,8 +61,9 @@ class Fuzz(World):
 
     def test_an_interrupt_keeps_everything_prints_the_table_and_exits_72(self) -> None:
         script = (
-            "import sys; from handoff_tool import builds, machine, findings; from handoff_tool.main import main; from pathlib import Path\n"
-            "machine.without_randomisation = lambda: (); builds.build = lambda *_: None; builds.ROOT = Path(sys.argv.pop(1))\nsys.exit(main(sys.argv[1:]))"
+            "import sys; from handoff_tool import builds, machine; from handoff_tool.main import main; from pathlib import Path\n"
+            "machine.without_randomisation = lambda: (); builds.build = lambda *_: None; builds.ROOT = Path(sys.argv.pop(1))\n"
+            "sys.exit(main(sys.argv[1:]))"
         )
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(self.folder), "fuzz", "--cache", str(self.cache.folder)],

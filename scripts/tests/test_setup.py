@@ -92,7 +92,8 @@ class Setup(World):
         script = (
             "import sys; from handoff_tool import machine, packages, toolchain; from handoff_tool.main import main\n"
             "packages.missing = lambda: []; machine.without_randomisation = lambda: ()\n"
-            "toolchain.find = lambda: toolchain.Toolchain('clang', 'clang++', 'clang version 99.0', 99)\nsys.exit(main(sys.argv[1:]))"
+            "toolchain.find = lambda: toolchain.Toolchain('clang', 'clang++', 'clang version 99.0', 99)\n"
+            "sys.exit(main(sys.argv[1:]))"
         )
         words = [
             "setup",
