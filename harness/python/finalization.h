@@ -1,0 +1,23 @@
+// Finalisation in a child process: the only way to see what happens afterwards without ending the fuzzer.
+#pragma once
+
+#include "harness/python/embed.h"
+
+namespace handoff::python {
+
+enum class AfterFinalization {
+  kClean,    // `work` returned
+  kCrashed,  // it ended by a signal or an exit code of its own
+  kBlocked,  // it did not return within kFinalizationSeconds
+};
+
+// A limit of the watchdog for a child that hangs, as CPython 3.14 does for a thread that attaches too late. A child that is well
+// needs hundredths of a second.
+inline constexpr unsigned kFinalizationSeconds = 20;
+
+// Forks, finalises the interpreter in the child, and calls `work(context)` there. The child's one thread has no thread state
+// then, like a foreign thread that outlives the interpreter; it cannot start real ones, since ThreadSanitizer refuses new threads
+// after the fork of a process that had several. Called on the detached main thread while no controlled thread runs.
+AfterFinalization FinalizeInChild(void (*work)(void* context), void* context);
+
+}  // namespace handoff::python

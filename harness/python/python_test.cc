@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "harness/python/embed.h"
+#include "harness/python/finalization.h"
+#include "harness/python/thread_state.h"
+
+namespace handoff::python {
+namespace {
+
+class PythonTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { Initialize("python_test"); }
+  void SetUp() override { AttachMain(); }
+  void TearDown() override { DetachMain(); }
+
+  static std::string Evaluate(const char* expression) {
+    PyObject* globals = PyDict_New();
+    PyObject* value = PyRun_String(expression, Py_eval_input, globals, globals);
+    PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
+    const std::string answer = text == nullptr ? "an exception" : PyUnicode_AsUTF8(text);
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(value);
+    Py_DECREF(globals);
+    return answer;
+  }
+};
+
+// A capsule whose destructor counts; it stands for any object.
+int destroyed = 0;
+PyObject* NewCounted() {
+  return PyCapsule_New(&destroyed, "counted", [](PyObject* /*capsule*/) { ++destroyed; });
+}
+
+TEST_F(PythonTest, TheGilIsOffAndTheEnvironmentIsIgnored) {
+  CheckGilIsOff();
+  EXPECT_EQ(Evaluate("__import__('sys').flags.ignore_environment"), "1");
+  EXPECT_EQ(Evaluate("__import__('sys').flags.hash_randomization"), "0");
+  EXPECT_EQ(Evaluate("'site' in __import__('sys').modules"), "False");
+  EXPECT_EQ(Evaluate("__import__('gc').isenabled()"), "False");
+}
+
+TEST_F(PythonTest, TheStandardLibraryIsFound) { EXPECT_EQ(Evaluate("__import__('string').digits"), "0123456789"); }
+
+TEST_F(PythonTest, ReleaseWithAThreadStateRunsTheDestructor) {
+  destroyed = 0;
+  Release(NewCounted());
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST_F(PythonTest, ReleaseWithoutAThreadStateBreaksR11) {
+  PyObject* object = NewCounted();
+  const auto release = [&] {
+    DetachMain();
+    Release(object);
+  };
+  EXPECT_DEATH(release(), "no-thread-state R11");
+  Release(object);
+}
+
+TEST_F(PythonTest, AnObjectOfAnotherThreadDiesWhenItsOwnerDrains) {
+  destroyed = 0;
+  DetachMain();
+  PyObject* object = nullptr;
+  int step = 0;
+  std::mutex mutex;
+  std::condition_variable turn;
+  const auto wait_for = [&](int n) {
+    std::unique_lock lock(mutex);
+    turn.wait(lock, [&] { return step == n; });
+  };
+  const auto advance = [&] {
+    const std::lock_guard lock(mutex);
+    ++step;
+    turn.notify_all();
+  };
+  std::thread owner([&] {
+    MakeThreadState(0);
+    Attach(0);
+    object = NewCounted();
+    Detach(0);
+    advance();
+    wait_for(2);
+    Drain(0);
+  });
+  wait_for(1);
+  AttachMain();
+  Release(object);
+  EXPECT_EQ(destroyed, 0);
+  DetachMain();
+  advance();
+  owner.join();
+  EXPECT_EQ(destroyed, 1);
+  AttachMain();
+}
+
+TEST_F(PythonTest, WhatHappensAfterFinalizationIsSeenInAChild) {
+  DetachMain();
+  EXPECT_EQ(FinalizeInChild([](void*) {}, nullptr), AfterFinalization::kClean);
+  EXPECT_EQ(FinalizeInChild([](void*) { std::abort(); }, nullptr), AfterFinalization::kCrashed);
+  EXPECT_EQ(FinalizeInChild([](void*) { _exit(0); }, nullptr), AfterFinalization::kCrashed);
+  EXPECT_EQ(FinalizeInChild([](void*) { raise(SIGALRM); }, nullptr), AfterFinalization::kBlocked);
+  EXPECT_EQ(FinalizeInChild([](void*) { PyGILState_Ensure(); }, nullptr), AfterFinalization::kCrashed);
+  AttachMain();
+  EXPECT_EQ(Evaluate("1 + 1"), "2");
+}
+
+TEST_F(PythonTest, AForkedChildHasAWorkingInterpreter) {
+  DetachMain();
+  const auto child = [&] {
+    BeforeFork();
+    AfterForkChild();  // the death test's own child: as if it had forked itself
+    AttachMain();
+    exit(Evaluate("6 * 7") == "42" ? 0 : 1);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+  AttachMain();
+}
+
+}  // namespace
+}  // namespace handoff::python
