@@ -301,18 +301,6 @@ class Parser {
   TextError error_;  // its line counts on from the start
 };
 
-void PrintOperation(const Alphabet& alphabet, char thread, const Operation& operation, std::string& out) {
-  const OperationKind& kind = alphabet.operations[operation.code];
-  out.append({thread, ' '}).append(kind.name);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kind.argument_count); ++i) {
-    const Argument& argument = kind.arguments[i];
-    const std::uint8_t value = operation.arguments[i];
-    out.append(" ").append(argument.name).append("=");
-    out.append(argument.value_names.empty() ? std::to_string(value) : std::string(argument.value_names[value]));
-  }
-  out += '\n';
-}
-
 void PrintSwitch(const Switch& s, std::string& out) {
   if (s.thread == kGate) {
     out.append("start ");
@@ -366,6 +354,18 @@ CaseOrError ParseCase(const Alphabet& alphabet, std::string_view text, std::stri
   return std::move(parser.result());
 }
 
+std::string PrintOperation(const Alphabet& alphabet, const Operation& operation) {
+  const OperationKind& kind = alphabet.operations[operation.code];
+  std::string out(kind.name);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kind.argument_count); ++i) {
+    const Argument& argument = kind.arguments[i];
+    const std::uint8_t value = operation.arguments[i];
+    out.append(" ").append(argument.name).append("=");
+    out.append(argument.value_names.empty() ? std::to_string(value) : std::string(argument.value_names[value]));
+  }
+  return out;
+}
+
 std::string PrintCase(const Alphabet& alphabet, const Case& c, std::string_view comment) {
   std::string out = "handoff case 1\n";
   PrintComment(comment, out);
@@ -375,7 +375,7 @@ std::string PrintCase(const Alphabet& alphabet, const Case& c, std::string_view 
   out.append("\nthreads ").append(std::to_string(c.threads.size())).append("\n");
   for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
     for (const Operation& operation : c.threads[thread]) {
-      PrintOperation(alphabet, ThreadName(static_cast<int>(thread)), operation, out);
+      out.append({ThreadName(static_cast<int>(thread)), ' '}).append(PrintOperation(alphabet, operation)).append("\n");
     }
   }
   PrintBytes(c.bytes, out);

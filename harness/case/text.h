@@ -46,6 +46,9 @@ CaseOrError ParseCase(const Alphabet& alphabet, std::string_view text, std::stri
 // comment under the first line.
 std::string PrintCase(const Alphabet& alphabet, const Case& c, std::string_view comment = {});
 
+// An operation as it stands in a text case behind its thread: name and arguments. `operation` must be valid for `alphabet`.
+std::string PrintOperation(const Alphabet& alphabet, const Operation& operation);
+
 // Whether the data is meant as a text case: it starts with "handoff case".
 bool IsText(std::span<const std::uint8_t> data);
 

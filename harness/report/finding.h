@@ -11,11 +11,13 @@
 
 namespace handoff {
 
-// One of the two accesses of a race, or the access of a memory error.
+// One of the two accesses of a race, or the access of a memory error. Where the access was made inside the C library or the
+// harness, the site is the first caller that is the subject's.
 struct Site {
   std::string module;    // base name of the binary or library: "dlpack_capsule"
-  std::string function;  // demangled, without arguments
-  std::string access;    // "read", "write", "atomic read", "atomic write", "free"
+  std::string function;  // demangled, without arguments and template arguments; "" if the report has no name
+  std::string access;    // "read", "write", "atomic read", "atomic write", "free", "lock"; "" if it is none of them
+  int reported = -1;     // the report's number of the thread, 2 for T2 and 0 for the main thread; -1 if it has none
 };
 
 // One row of the trace, copied from the scheduler's record.
@@ -32,6 +34,8 @@ struct Finding {
   Case recorded;                 // the case that fails, in the form in which it is published
   std::vector<TraceStep> trace;  // of the failing run, oldest first
   std::uint64_t trace_hash = 0;
+  int thread = -1;  // which noticed and where it stood then; -1: the driver, or what the trace ends with
+  Position at;
 };
 
 }  // namespace handoff

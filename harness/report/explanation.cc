@@ -1,0 +1,131 @@
+#include "harness/report/explanation.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/report/interleaving.h"
+#include "harness/report/signature.h"
+
+namespace handoff {
+namespace {
+
+constexpr std::size_t kIndent = 2;
+
+// Appends words, broken at blanks to kReportWidth. The first line goes on where `out` stands, the others start at `indent`.
+void AddWrapped(std::string_view text, std::size_t indent, std::string& out) {
+  std::size_t column = indent;
+  bool first = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    if (!first && column + 1 + word.size() > kReportWidth) {
+      out.append("\n").append(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    first = false;
+  }
+  out += '\n';
+}
+
+void AddField(std::string_view name, std::string_view value, std::string& out) {
+  constexpr std::size_t kColumn = 12;
+  if (value.empty()) return;
+  std::string label = std::string(kIndent, ' ').append(name).append(":");
+  label.resize(std::max(label.size() + 1, kColumn), ' ');
+  out += label;
+  AddWrapped(value, kColumn, out);
+}
+
+std::string SiteText(const Site& site) {
+  std::string text = site.access.empty() ? "" : site.access + " ";
+  text += "in " + (site.function.empty() ? std::string("a function without a name") : site.function);
+  return text + " (" + site.module + ")";
+}
+
+std::string Hexadecimal(std::uint64_t number) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[number >> shift & 15U];
+  return text;
+}
+
+void AddFinding(const Finding& finding, std::string& out) {
+  out += "FINDING\n";
+  AddField("kind", finding.kind, out);
+  AddField("target", finding.target, out);
+  AddField("twin", finding.twin.empty() ? "none: this is the safe one" : finding.twin, out);
+  AddField("rule", finding.rule, out);
+  AddField("detail", finding.detail, out);
+  for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(i == 0 ? "access" : "other", SiteText(finding.sites[i]), out);
+  AddField("trace", "hash " + Hexadecimal(finding.trace_hash), out);
+}
+
+// Who found what no sanitizer reported.
+std::string Finder(const Finding& finding) {
+  static constexpr std::array<std::string_view, 3> kScheduler = {"deadlock", "livelock", "harness"};
+  static constexpr std::array<std::string_view, 6> kSignals = {"segv", "bus", "ill", "fpe", "abort", "exit"};
+  const auto is_one_of = [&](const auto& kinds) { return std::find(kinds.begin(), kinds.end(), finding.kind) != kinds.end(); };
+  if (is_one_of(kScheduler)) return "the scheduler";
+  if (is_one_of(kSignals)) return "the handler of signals and exits";
+  if (finding.kind == "timeout") return "the watchdog";
+  if (finding.kind == "nondeterministic") return "the comparison of two runs of the same case";
+  return "the oracle for " + finding.kind;
+}
+
+// Copied line by line: a token of the sanitizer's own would be taken for ours.
+void AddReport(const Finding& finding, std::string& out) {
+  out += "REPORT\n";
+  std::string_view rest = finding.report;
+  if (rest.empty()) AddWrapped("none: found by " + Finder(finding), kIndent, out.append(kIndent, ' '));
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!line.starts_with("DEDUP_TOKEN:")) out.append(line).append("\n");
+  }
+}
+
+void AddSection(std::string_view heading, std::string_view text, std::string& out) {
+  out.append(heading).append("\n").append(kIndent, ' ');
+  AddWrapped(text, kIndent, out);
+}
+
+// Never broken: it is to be copied.
+void AddCommand(std::string_view heading, std::string_view command, std::string& out) {
+  out.append(heading).append("\n").append(kIndent, ' ').append(command).append("\n");
+}
+
+}  // namespace
+
+std::string Explain(const Finding& finding, const Alphabet& alphabet, const ExplanationTexts& texts) {
+  std::string out;
+  AddFinding(finding, out);
+  out += "\nINTERLEAVING\n" + Interleaving(finding, alphabet) + "\n";
+  AddSection(
+      "WHY",
+      texts.why.empty() ? "Not known: nobody has looked for the smallest change of order that makes this case pass." : texts.why,
+      out);
+  out += '\n';
+  AddReport(finding, out);
+  out += '\n';
+  AddCommand("REPLAY", texts.replay, out);
+  out += '\n';
+  if (texts.test.empty()) {
+    AddSection("TEST",
+               "No command in this build: commit the replayed file under corpus/" + finding.target + "/regression/ instead.",
+               out);
+  } else {
+    AddCommand("TEST", texts.test, out);
+  }
+  return out + "\n" + DedupTokenLine(Signature(finding, alphabet));
+}
+
+}  // namespace handoff

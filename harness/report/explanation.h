@@ -1,0 +1,31 @@
+// A finding as it is printed and kept: fixed headings in a fixed order, which scripts look for.
+//
+//   FINDING        kind, target, twin, rule, detail, accesses
+//   INTERLEAVING   the run as a table, a column a thread
+//   WHY            which change of order makes it pass
+//   REPORT         the sanitizer's text
+//   REPLAY         the command that runs it again
+//   TEST           the command that writes a stand-alone regression test
+//   DEDUP_TOKEN: the signature
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/case/case.h"
+#include "harness/report/finding.h"
+
+namespace handoff {
+
+// What the finding itself cannot know. Borrowed for the call.
+struct ExplanationTexts {
+  std::string_view why;     // the change of order that makes it pass, in sentences; "" if nobody has looked for it
+  std::string_view replay;  // the command, on one line
+  std::string_view test;    // the command, on one line; "" if this build has no such verb
+};
+
+// The text, ending in a line end. Lines of ours are at most kReportWidth bytes, commands and the sanitizer's text excepted: those
+// are copied as they are. Any thread.
+std::string Explain(const Finding& finding, const Alphabet& alphabet, const ExplanationTexts& texts);
+
+}  // namespace handoff

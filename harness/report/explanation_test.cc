@@ -1,0 +1,75 @@
+#include "harness/report/explanation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "harness/report/interleaving.h"
+#include "harness/report/test_finding.h"
+#include "harness/testing/golden.h"
+
+namespace handoff {
+namespace {
+
+constexpr ExplanationTexts kTexts = {.why = "", .replay = "scripts/handoff replay crash-1 --twin unlocked_rename", .test = ""};
+
+void ExpectNarrow(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    EXPECT_LE(line.size(), kReportWidth) << line;
+    text.remove_prefix(line.size() + 1);
+  }
+}
+
+TEST(Explanation, ARaceShowsBothAccesses) {
+  ExplanationTexts texts = kTexts;
+  texts.why = "The case passes when B does not stop before capsule call #2.";
+  texts.test = "scripts/handoff export crash-1";
+  ExpectGolden(Explain(RaceFinding(), kAlphabet, texts), "golden/race.txt");
+}
+
+TEST(Explanation, ADeadlockMarksTheWaits) { ExpectGolden(Explain(DeadlockFinding(), kAlphabet, kTexts), "golden/deadlock.txt"); }
+
+TEST(Explanation, ALeakIsFoundAtTheEnd) { ExpectGolden(Explain(LeakFinding(), kAlphabet, kTexts), "golden/leak.txt"); }
+
+TEST(Explanation, HeadingsComeInTheirOrder) {
+  const std::string text = "\n" + Explain(LeakFinding(), kAlphabet, kTexts);
+  std::size_t at = 0;
+  for (const char* heading : {"\nFINDING\n", "\nINTERLEAVING\n", "\nWHY\n", "\nREPORT\n", "\nREPLAY\n", "\nTEST\n",
+                              "\nDEDUP_TOKEN: missing-delete--R3--end\n"}) {
+    const std::size_t next = text.find(heading, at);
+    ASSERT_NE(next, std::string::npos) << heading;
+    at = next;
+  }
+}
+
+TEST(Explanation, TheSanitizersOwnTokenIsLeftOut) {
+  const std::string text = Explain(RaceFinding(), kAlphabet, kTexts);
+  EXPECT_EQ(text.find("not--ours"), std::string::npos);
+  EXPECT_EQ(text.find("DEDUP_TOKEN: "), text.rfind("DEDUP_TOKEN: "));
+}
+
+TEST(Explanation, LinesAreNarrowWhateverIsInThem) {
+  Finding finding = RaceFinding();
+  finding.detail = std::string(40, 'w') + " " + std::string(90, 'x') + " " + std::string(100, 'y');
+  finding.sites[0].function = std::string(200, 'f');
+  finding.recorded.threads.assign(16, {{.code = 0, .arguments = {3, 1}}});
+  for (std::uint8_t t = 0; t < 16; ++t) finding.trace.push_back(Begin(t, 0));
+  finding.thread = 15;
+  ExpectNarrow(Interleaving(finding, kAlphabet));
+  finding.sites.clear();
+  finding.report.clear();
+  ExpectNarrow(Explain(finding, kAlphabet, kTexts));
+}
+
+TEST(Explanation, ARunWithoutATraceSaysSo) {
+  Finding finding = RaceFinding();
+  finding.trace.clear();
+  finding.recorded.threads.clear();
+  EXPECT_NE(Explain(finding, kAlphabet, kTexts).find("INTERLEAVING\n  No trace"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace handoff

@@ -1,0 +1,82 @@
+#include "harness/report/interleaving.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "harness/report/test_finding.h"
+#include "harness/testing/golden.h"
+
+namespace handoff {
+namespace {
+
+TEST(Interleaving, EveryKindOfStepHasItsRow) {
+  Finding finding = RaceFinding();
+  finding.kind = "abort";
+  finding.sites.clear();
+  finding.report.clear();
+  const Position at = {.operation = 0, .sync = 3, .access = 1};
+  finding.trace = {Begin(0, 0),
+                   AtPoint(0, {.operation = 0, .sync = 1}, "thread start", 0),
+                   {.kind = StepKind::kCreate, .thread = 0, .to = 2, .at = {.sync = 1}},
+                   SwitchTo(0, PointKind::kYield, {.operation = 0, .sync = 2}, 2),
+                   Begin(2, 0),
+                   Wait(2, {.sync = 1}, "sleep", 0),
+                   SwitchTo(2, PointKind::kWait, {.sync = 1}, 0),
+                   AtPoint(0, {.operation = 0, .sync = 3}, "lock", 4),
+                   SwitchTo(0, PointKind::kAccess, at, 1),
+                   Begin(1, 0),
+                   Wait(1, {.sync = 1}, "condition variable", 4),
+                   SwitchTo(1, PointKind::kWait, {.sync = 1}, 0),
+                   SwitchTo(0, PointKind::kSpin, {.operation = 0, .sync = 3, .access = 100'001}, 2),
+                   {.kind = StepKind::kTimeout, .thread = 2, .at = {.sync = 1}},
+                   Wait(2, {.sync = 2}, "ever", 0),
+                   End(0, 0),
+                   {.kind = StepKind::kTimeout, .thread = 1, .at = {.sync = 1}},
+                   Exit(0, 1),
+                   SwitchTo(0, PointKind::kEnd, {.operation = 1}, 1),
+                   AtPoint(1, {.operation = 0, .sync = 2}, "deleter call", 5)};
+  ExpectGolden(Interleaving(finding, kAlphabet), "golden/steps.txt");
+}
+
+TEST(Interleaving, ALongTraceKeepsItsEndsAndItsMarks) {
+  Finding finding = RaceFinding();
+  finding.trace.clear();
+  finding.recorded.threads = {{}, {}};
+  for (std::uint16_t i = 0; i < 200; ++i) {
+    const std::uint8_t thread = i < 100 ? 0 : 1;
+    finding.recorded.threads[thread].push_back({.code = 1, .arguments = {static_cast<std::uint8_t>(i % 4)}});
+    finding.trace.push_back(Begin(thread, static_cast<std::uint16_t>(i % 100)));
+  }
+  finding.at = {.operation = 99};
+  const std::string text = Interleaving(finding, kAlphabet);
+  EXPECT_NE(text.find("... 79 rows left out ..."), std::string::npos) << text;
+  EXPECT_NE(text.find("... 61 rows left out ..."), std::string::npos) << "A's last step is marked, so it is shown\n" << text;
+  EXPECT_NE(text.find("\n> consume slot=3\n"), std::string::npos) << text;
+}
+
+TEST(Interleaving, AThirdThreadIsToldApartByTheReportsNumbers) {
+  Finding finding = RaceFinding();
+  finding.recorded.threads.push_back({{.code = 2}});
+  finding.trace.insert(finding.trace.begin(), Begin(2, 0));
+  EXPECT_NE(Interleaving(finding, kAlphabet).find("step of thread A"), std::string::npos)
+      << "T1 is one before T2, so A one before B";
+  finding.sites[1].reported = -1;
+  EXPECT_NE(Interleaving(finding, kAlphabet).find("marks the failing step."), std::string::npos) << "it could be A or C";
+}
+
+TEST(Interleaving, ALostBeginningIsSaid) {
+  Finding finding = RaceFinding();
+  finding.trace.assign(schedule::kMaxSteps, AtPoint(1, {.operation = 0, .sync = 9}, "lock", 1));
+  EXPECT_NE(Interleaving(finding, kAlphabet).find("only its last 4096 steps were kept"), std::string::npos);
+}
+
+TEST(Interleaving, CodesOutsideTheAlphabetAreNoReasonToFail) {
+  Finding finding = RaceFinding();
+  finding.recorded.threads[0][0].code = 200;
+  EXPECT_NE(Interleaving(finding, kAlphabet).find("\n  begins\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace handoff
