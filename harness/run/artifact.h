@@ -1,0 +1,30 @@
+// Files that a failing process leaves behind, written with raw system calls: the writer may be a signal handler in the middle of
+// anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace handoff {
+
+// Where files go, as libFuzzer's -artifact_prefix= (default "./"; a folder needs its slash) and -exact_artifact_path= (default
+// none) say. Copied; cut at kMaxPath. Call once, at start. Both may be null.
+void SetArtifactPlace(const char* prefix, const char* exact_path);
+
+// Writes `data` to <prefix><name>-<hash>, or to the exact path, and puts the path into `path` (kMaxPath bytes). False, with a
+// sentence on standard error, if that fails. Any thread, signal handlers too.
+bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path);
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits: names files and chooses the executions that are run twice. Not for secrets.
+std::uint64_t HashBytes(const std::uint8_t* data, std::size_t size);
+
+// Raw output for those who must not allocate. WriteText writes to standard error; CopyFile writes all that `from` holds.
+void WriteText(const char* text);
+void CopyFile(int from, int to);
+
+// Byte by byte, without a call that a sanitizer would intercept. CopyText ends in a zero byte and cuts at `room`; null counts as
+// "".
+void CopyRaw(void* to, const void* from, std::size_t size);
+void CopyText(char* to, std::size_t room, const char* from);
+
+}  // namespace handoff

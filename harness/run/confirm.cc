@@ -1,0 +1,118 @@
+#include "harness/run/confirm.h"
+
+#include <array>
+#include <utility>
+
+#include "harness/schedule/random.h"
+
+namespace handoff {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A finding whose run cannot be written as switches: it is about two runs, or nobody decided in it.
+bool HasOwnForm(const Case& c, const std::string& kind) { return c.strategy == Strategy::kFree || kind == "nondeterministic"; }
+
+}  // namespace
+
+Case OtherSchedule(const Case& original, std::uint64_t n) {
+  constexpr std::array<Strategy, 4> kTurns = {Strategy::kRandom, Strategy::kPct, Strategy::kBytes, Strategy::kPos};
+  Case c = original;
+  c.strategy = kTurns[n % kTurns.size()];
+  c.switches.clear();
+  c.bytes.clear();
+  schedule::Random random{Seed(original) + n};
+  for (int i = 0; i < 8; ++i) c.bytes.push_back(static_cast<std::uint8_t>(schedule::Next(random)));
+  // PCT: depths 1 to 4. Random: probabilities from one in sixteen to one in two.
+  const std::uint64_t turn = n / kTurns.size();
+  c.parameter = c.strategy == Strategy::kPct ? static_cast<std::uint8_t>(turn % 4) : static_cast<std::uint8_t>(16U << turn % 4);
+  return c;
+}
+
+Confirmer::Confirmer(Run run, SignatureOf signature_of, Abandoned abandoned, ConfirmLimits limits)
+    : run_(std::move(run)), signature_of_(std::move(signature_of)), abandoned_(std::move(abandoned)), limits_(limits) {}
+
+bool Confirmer::OutOfTime() const { return Clock::now() >= until_ || abandoned_(); }
+
+int Confirmer::Distance(const Case& c, const Outcome& outcome) const {
+  if (signature_of_(c, outcome) == wanted_signature_) return 0;
+  return outcome.kind == wanted_kind_ ? 1 : 2;
+}
+
+void Confirmer::Try(const Case& c) {
+  Outcome outcome = run_(c);
+  ++executions_;
+  if (!outcome.Failed()) return;
+  const int distance = Distance(c, outcome);
+  if (distance >= candidate_distance_) return;
+  candidate_ = c;
+  candidate_outcome_ = std::move(outcome);
+  candidate_distance_ = distance;
+}
+
+bool Confirmer::FailsAlways(const Case& c, Confirmation& result) {
+  std::string signature;
+  Outcome outcome;
+  for (int i = 0; i < limits_.repeats; ++i) {
+    if (OutOfTime()) return false;
+    outcome = run_(c);
+    ++executions_;
+    if (!outcome.Failed()) return false;
+    std::string found = signature_of_(c, outcome);
+    if (i > 0 && found != signature) return false;
+    signature = std::move(found);
+  }
+  result.confirmed = true;
+  result.published = c;
+  result.outcome = std::move(outcome);
+  result.signature = std::move(signature);
+  return true;
+}
+
+bool Confirmer::Verify(Confirmation& result) {
+  const Case found = *candidate_;
+  const Outcome outcome = std::move(candidate_outcome_);
+  candidate_.reset();
+  candidate_outcome_ = Outcome{};
+  candidate_distance_ = 3;
+  const bool own_form = HasOwnForm(found, outcome.kind);
+  if (!own_form && !outcome.switches_lost && FailsAlways(Listed(found, outcome), result)) return true;
+  // A run of `free` fails by luck, however often.
+  return found.strategy != Strategy::kFree && FailsAlways(found, result);
+}
+
+Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
+  until_ = Clock::now() + limits_.search;
+  const Clock::time_point content = Clock::now() + limits_.search / 2;
+  wanted_signature_ = signature_of_(original, warm);
+  wanted_kind_ = warm.kind;
+  Confirmation result;
+  result.published = original;
+  result.outcome = warm;
+  result.signature = wanted_signature_;
+  for (std::uint64_t n = 0; !OutOfTime(); ++n) {
+    if (n == 0) Try(original);
+    if (n == 1 && !warm.switches_lost && !HasOwnForm(original, warm.kind)) Try(Listed(original, warm));
+    if (n >= 2) Try(OtherSchedule(original, n - 2));
+    // The same finding at once; the same kind after the two natural candidates; any other when half of the time is gone.
+    const bool good = candidate_distance_ == 0 || (candidate_distance_ == 1 && n >= 1) || Clock::now() >= content;
+    if (candidate_ && good && Verify(result)) break;
+  }
+  result.executions = executions_;
+  return result;
+}
+
+std::optional<Decisive> Confirmer::FindDecisive(const Confirmation& confirmation) {
+  until_ = Clock::now() + limits_.why;
+  const Case& c = confirmation.published;
+  for (std::size_t i = c.switches.size(); i-- > 0 && !OutOfTime();) {
+    Case without = c;
+    without.switches.erase(without.switches.begin() + static_cast<std::ptrdiff_t>(i));
+    Outcome outcome = run_(without);
+    if (!outcome.Failed()) return Decisive{.index = i, .passing = std::move(outcome)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace handoff

@@ -1,0 +1,16 @@
+// What a target says of itself to scripts.
+#pragma once
+
+#include <string>
+
+#include "harness/run/target.h"
+
+namespace handoff {
+
+// One JSON object on one line: name, summary, carrier, sanitizer, finest granularity, operations and twins.
+std::string Describe(const Target& target);
+
+// A JSON string with its quotes.
+std::string Quoted(std::string_view text);
+
+}  // namespace handoff

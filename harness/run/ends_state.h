@@ -1,0 +1,32 @@
+// Shared by ends.cc, signals.cc and sanitizer_hooks.cc, and by nobody else.
+#pragma once
+
+#include "harness/run/ends.h"
+
+namespace handoff {
+
+struct EndsState {
+  EndsPlace place;
+  // Id of the OS thread that ends the process, 0 while nobody does. Set once, by compare and exchange; everything below is that
+  // thread's, and the signal handlers only look.
+  long ending = 0;
+  // Monotonic seconds since which End, or a sanitizer's handler of a fatal signal, is at work; 0 if none is. Whoever gets the
+  // alarm afterwards (kAnswerSeconds, kReportSeconds) makes an end without them.
+  long ending_since = 0;
+  long report_since = 0;
+  bool running = false;               // between BeginExecution and EndExecution
+  const char* signal_kind = nullptr;  // of the fatal signal that is being reported
+  std::uint64_t executions = 0;       // begun so far, for the watchdog
+};
+extern EndsState ends;
+
+long ThreadId();
+long Now();  // monotonic seconds
+
+// The last resort: no allocation, no cold parent, no waiting. Writes the case in flight and exits with `code`.
+[[noreturn]] void EndAtOnce(const char* file_name, int code);
+
+// Sets or removes what the sanitizers call when they report or die (sanitizer_hooks.cc).
+void SetSanitizerHooks(int report_file);
+
+}  // namespace handoff

@@ -1,0 +1,76 @@
+// Memory that the fuzzing process, its cold parent and the cold parent's children share: what a failing thread leaves behind for
+// those who can still allocate, format and fork.
+//
+// Plain data only: the writer may be a signal handler or a sanitizer's report hook. Mapped shared before the first fork, one
+// writer at a time (the fuzzing process or its failing thread writes `warm`, a child of the cold parent writes `cold`), and read
+// after a message over a socket or the writer's death.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/schedule/record.h"
+
+namespace handoff {
+
+// How an execution ended.
+enum class EndKind : std::uint32_t {
+  kNone,     // not yet; of a child that is gone: it left without a word (_exit, SIGKILL)
+  kClean,    // all operations ended and every judgement passed
+  kFinding,  // a failed judgement
+  kTimeout,
+  kInterrupted,
+};
+
+// Longest encoded case: 64 operations and 4,096 switches take 41,352 bytes (harness/case/binary.h).
+inline constexpr std::size_t kMaxCaseBytes = std::size_t{48} * 1024;
+inline constexpr std::size_t kMaxPath = 4096;
+// Frames kept of a stack that a time-out shows.
+inline constexpr int kMaxFrames = 48;
+
+// What one execution left behind. Strings end in a zero byte.
+struct Observation {
+  EndKind end;
+  char kind[64];        // as in Finding::kind
+  char rule[32];        // as in Finding::rule
+  char detail[1024];    // as in Finding::detail
+  std::int32_t thread;  // the controlled thread that noticed, or -1: the driver
+  Position at;          // where it stood
+  // Copied from schedule::Record.
+  std::uint64_t hash;
+  std::uint64_t decisions;
+  std::uint64_t accesses;
+  std::uint32_t switch_count;
+  std::uint32_t switches_lost;
+  std::uint32_t step_count;  // kept ones, oldest first
+  schedule::Profile profile;
+  Switch switches[kMaxSwitches];
+  schedule::Step steps[schedule::kMaxSteps];  // `what` is null here; see below
+  char whats[schedule::kMaxSteps]
+            [32];  // Step::what by value: a literal of a module that only the writer has loaded is gone with it
+  std::uint32_t frame_count;
+  std::uintptr_t frames[kMaxFrames];  // of a time-out: where the holder of the baton is, innermost first
+};
+
+// What the cold parent says about a request.
+enum class Answer : std::uint32_t { kNone, kConfirmed, kUnconfirmed, kNotWritten };
+
+struct Exchange {
+  // The case in flight, in binary form (or as the fuzzer gave it, when that is the same); empty when none is.
+  std::uint32_t in_flight;
+  std::uint32_t case_size;
+  std::uint8_t case_bytes[kMaxCaseBytes];
+  Observation warm;
+  Observation cold;
+  Answer answer;
+  char path[kMaxPath];  // of the file the answer is about
+};
+
+// A zeroed block, shared with all later forks; null where the system refuses. Never unmapped.
+Exchange* NewExchange();
+
+// Messages over the socket between the fuzzing process and its cold parent, a byte each.
+inline constexpr char kRequest = 'r';
+inline constexpr char kAnswered = 'a';
+
+}  // namespace handoff

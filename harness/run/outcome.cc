@@ -1,0 +1,99 @@
+#include "harness/run/outcome.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "harness/report/sanitizer_report.h"
+#include "harness/run/executor.h"
+
+extern "C" {
+__attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* out, std::size_t size);
+}
+
+namespace handoff {
+
+namespace {
+
+// A string for the rest of the process: rows of a trace have literals, and their copies must live as long.
+const char* Keep(const char* text) {
+  if (text[0] == '\0') return nullptr;
+  static auto& kept = *new std::set<std::string, std::less<>>;
+  return kept.insert(text).first->c_str();
+}
+
+// What a failing thread knows when only a sanitizer can tell more (sanitizer_hooks.cc).
+constexpr std::array<std::string_view, 3> kGenericKinds = {"data-race", "memory-error", "sanitizer"};
+
+void Refine(Outcome& outcome) {
+  std::optional<SanitizerReport> report = ParseSanitizerReport(outcome.text, program_invocation_short_name);
+  if (!report) return;
+  for (const std::string_view kind : kGenericKinds) {
+    if (outcome.kind == kind) outcome.kind = report->kind;
+  }
+  outcome.sites = std::move(report->sites);
+  outcome.text = std::move(report->text);
+}
+
+std::string StackText(const std::vector<std::uintptr_t>& frames) {
+  std::string text;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    std::array<char, 1024> line{};
+    // A return address is behind its call.
+    void* pc = reinterpret_cast<void*>(frames[i] - (i == 0 ? 0 : 1));  // NOLINT(performance-no-int-to-ptr)
+    if (__sanitizer_symbolize_pc == nullptr) break;
+    __sanitizer_symbolize_pc(pc, "%f %L", line.data(), line.size());
+    text += "    #" + std::to_string(i) + " " + line.data() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Outcome ReadObservation(const Observation& observation, std::string text) {
+  Outcome outcome;
+  outcome.end = observation.end;
+  outcome.kind = observation.kind;
+  outcome.rule = observation.rule;
+  outcome.detail = observation.detail;
+  outcome.text = std::move(text);
+  outcome.thread = observation.thread;
+  outcome.at = observation.at;
+  outcome.hash = observation.hash;
+  outcome.decisions = observation.decisions;
+  outcome.switches_lost = observation.switches_lost != 0;
+  outcome.switches.assign(observation.switches, observation.switches + observation.switch_count);
+  outcome.trace.assign(observation.steps, observation.steps + observation.step_count);
+  for (std::size_t i = 0; i < outcome.trace.size(); ++i) outcome.trace[i].what = Keep(observation.whats[i]);
+  outcome.frames.assign(observation.frames, observation.frames + observation.frame_count);
+  outcome.profile = observation.profile;
+  if (outcome.Failed()) Refine(outcome);
+  if (outcome.end == EndKind::kTimeout) outcome.text = StackText(outcome.frames);
+  return outcome;
+}
+
+std::string ReadReport(int file, std::size_t limit) {
+  std::string text;
+  char buffer[4096];
+  while (text.size() < limit) {
+    const ssize_t n = pread(file, buffer, sizeof buffer, static_cast<off_t>(text.size()));
+    if (n <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+Case Listed(const Case& c, const Outcome& outcome) {
+  Case listed = c;
+  listed.strategy = Strategy::kListed;
+  listed.granularity = EffectiveGranularity(c);
+  listed.bytes.clear();
+  listed.switches = outcome.switches;
+  return listed;
+}
+
+}  // namespace handoff

@@ -1,0 +1,119 @@
+#include "harness/run/publish.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "harness/case/binary.h"
+#include "harness/case/text.h"
+#include "harness/report/signature.h"
+#include "harness/run/artifact.h"
+
+namespace handoff {
+
+namespace {
+
+// For one cold run of a confirmation: most of what waits longer waits for ever.
+constexpr int kColdSeconds = 5;
+
+}  // namespace
+
+Publisher::Publisher(const Target& target, const Options& options, int warm_report)
+    : target_(target), options_(options), warm_report_(warm_report) {}
+
+Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
+  Finding finding;
+  finding.kind = outcome.kind;
+  finding.target = target_.name;
+  finding.twin = options_.twin < 0 ? "" : target_.twins[static_cast<std::size_t>(options_.twin)].name;
+  finding.rule = outcome.rule;
+  finding.detail = outcome.detail;
+  finding.sites = outcome.sites;
+  finding.report = outcome.text;
+  finding.recorded = c;
+  finding.trace = outcome.trace;
+  finding.trace_hash = outcome.hash;
+  finding.thread = outcome.thread;
+  finding.at = outcome.at;
+  return finding;
+}
+
+std::string Publisher::SignatureOf(const Case& c, const Outcome& outcome) const {
+  return Signature(FindingOf(c, outcome), target_.alphabet);
+}
+
+bool Publisher::ReadRequest(const Exchange& exchange, Case& c) const {
+  if (LoadCase(target_.alphabet, std::span(exchange.case_bytes, exchange.case_size), "input", c)) return false;
+  Override(options_, c);
+  return true;
+}
+
+Confirmer Publisher::MakeConfirmer(ColdRunner& runner, const std::string& kind) const {
+  const bool repeat = kind == "nondeterministic";
+  return {[&runner, repeat](const Case& c) { return runner.Run(c, kColdSeconds, repeat); },
+          [this](const Case& c, const Outcome& outcome) { return SignatureOf(c, outcome); },
+          [&runner] { return runner.Abandoned(); }, ConfirmLimits{}};
+}
+
+void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
+  Case original;
+  exchange.answer = Answer::kNotWritten;
+  if (!ReadRequest(exchange, original)) return;
+  const Outcome warm = ReadObservation(exchange.warm, warm_report_ < 0 ? "" : ReadReport(warm_report_));
+  if (warm.end == EndKind::kTimeout || options_.minimizes) {
+    const char* name = warm.end == EndKind::kTimeout ? "timeout" : "crash";
+    // As it is: a time-out takes too long to be tried again, and a minimising libFuzzer wants the very input that it gave.
+    const bool written = WriteArtifact(name, exchange.case_bytes, exchange.case_size, exchange.path);
+    Print(original, warm, std::nullopt, exchange.path, true);
+    if (written) exchange.answer = Answer::kConfirmed;
+    return;
+  }
+  ConfirmAndWrite(runner, original, warm, exchange);
+}
+
+void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const {
+  Confirmer confirmer = MakeConfirmer(runner, warm.kind);
+  const Confirmation result = confirmer.Confirm(original, warm);
+  const std::vector<std::uint8_t> bytes = EncodeCase(result.published);
+  // The file first: what follows takes seconds, and somebody may be about to stop us.
+  const bool written = WriteArtifact(result.confirmed ? "crash" : "unconfirmed", bytes.data(), bytes.size(), exchange.path);
+  std::optional<Decisive> decisive;
+  if (result.confirmed) decisive = confirmer.FindDecisive(result);
+  Print(result.published, result.outcome, decisive, exchange.path, result.confirmed);
+  if (written) exchange.answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
+}
+
+void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
+  Case original;
+  if (!ReadRequest(exchange, original)) return;
+  runner.ForgetCaller();
+  // Only what fails again is a finding: the fuzzing process may have been killed by its owner.
+  const Outcome cold = runner.Run(original, kColdSeconds);
+  if (cold.end != EndKind::kFinding) return;
+  ConfirmAndWrite(runner, original, cold, exchange);
+  if (exchange.answer == Answer::kConfirmed) std::fprintf(stderr, "Test unit written to %s\n", exchange.path);
+}
+
+void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& outcome, const std::string& path) const {
+  const char* why = std::getenv("HANDOFF_WHY");
+  std::optional<Decisive> decisive;
+  if (why != nullptr && std::strcmp(why, "1") == 0) {
+    Confirmation confirmation;
+    confirmation.published = c;
+    decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
+  }
+  Print(c, outcome, decisive, path, true);
+}
+
+void Publisher::Print(const Case& c, const Outcome& outcome, const std::optional<Decisive>& decisive, const std::string& path,
+                      bool confirmed) const {
+  const Finding finding = FindingOf(c, outcome);
+  (void)decisive;
+  std::fprintf(stderr, "FINDING\n%s %s\n%s\nREPORT\n%s\n%s\nDEDUP_TOKEN: %s\n", finding.kind.c_str(), finding.detail.c_str(),
+               path.c_str(), finding.report.c_str(), confirmed ? "" : "unconfirmed",
+               Signature(finding, target_.alphabet).c_str());
+}
+
+}  // namespace handoff

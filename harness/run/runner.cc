@@ -1,0 +1,175 @@
+#include "harness/run/runner.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "harness/case/binary.h"
+#include "harness/case/text.h"
+#include "harness/run/artifact.h"
+#include "harness/run/describe.h"
+#include "harness/run/ends.h"
+#include "harness/run/publish.h"
+#include "harness/run/replay.h"
+#include "harness/run/sanitizer_defaults.h"
+
+namespace handoff {
+
+namespace {
+
+// One input in so many, chosen by its hash, runs twice: enough to notice within seconds that a subject is not repeatable, and
+// cheap enough to leave on (law 5).
+constexpr std::uint64_t kRepeatOneIn = 64;
+
+std::unique_ptr<Subject> MakeSubject(const Target& target, const Options& options, const char* program) {
+  std::unique_ptr<Subject> subject = target.make(options.twin);
+  subject->Initialize(program);
+  return subject;
+}
+
+}  // namespace
+
+Runner::Runner(const Target& target, Options options, const char* program)
+    : target_(target),
+      options_(std::move(options)),
+      subject_(MakeSubject(target, options_, program)),
+      executor_(*subject_, options_.carrier),
+      exchange_(NewExchange()) {
+  KeepSanitizerDefaults();
+  SetArtifactPlace(options_.artifact_prefix.c_str(), options_.exact_artifact_path.c_str());
+}
+
+void Runner::TakeOverEnds(Role role, int socket, int report_file) {
+  place_ = {.role = role,
+            .exchange = exchange_,
+            .socket = socket,
+            .report_file = report_file,
+            .timeout_seconds = options_.timeout_seconds};
+  PrepareEnds(place_);
+  InstallSignals();
+}
+
+void Runner::StartFuzzing() {
+  // The sanitizers' reports go to a file in memory, so that the finding can quote them.
+  int report_file = memfd_create("handoff-report", MFD_CLOEXEC);
+  int socket = -1;
+  if (exchange_ != nullptr) {
+    auto publisher = std::make_unique<Publisher>(target_, options_, report_file);
+    socket = StartColdParent(executor_, *subject_, *exchange_, *publisher);
+    handler_ = std::move(publisher);
+  }
+  TakeOverEnds(socket >= 0 ? Role::kWarm : Role::kAlone, socket, report_file);
+}
+
+bool Runner::DifferenceIsExpected(const Case& c) const {
+  return c.strategy == Strategy::kFree || (target_.warm_access_may_differ && EffectiveGranularity(c) == Granularity::kAccess);
+}
+
+void Runner::CheckRepeatable(std::uint64_t first_hash) {
+  if (executor_.Repeats(case_, first_hash)) return;
+  if (!DifferenceIsExpected(case_)) EndNondeterministic();
+  ++differences_expected_;
+}
+
+void Runner::RunInput(const std::uint8_t* data, std::size_t size) {
+  if (first_input_) {
+    // Again: libFuzzer has installed its own handlers and death callback since StartFuzzing.
+    PrepareEnds(place_);
+    InstallSignals();
+    first_input_ = false;
+  }
+  const std::span<const std::uint8_t> input(data, size);
+  if (LoadCase(target_.alphabet, input, "input", case_)) return;
+  Override(options_, case_);
+  // What is written if this is the end: the input, unless the case is no longer what the input says, or says less.
+  if (size == 0 || size > kMaxCaseBytes || HasOverrides(options_) || IsText(input)) {
+    const std::vector<std::uint8_t> encoded = EncodeCase(case_);
+    BeginExecution(encoded.data(), encoded.size());
+  } else {
+    BeginExecution(data, size);
+  }
+  const std::uint64_t hash = executor_.Execute(case_).hash;
+  if (HashBytes(data, size) % kRepeatOneIn == 0 && case_.strategy != Strategy::kFree) CheckRepeatable(hash);
+  EndExecution();
+}
+
+bool Runner::ReadFile(const std::string& path, Case& c) const {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) {
+    std::fprintf(stderr, "%s: expected a file that can be read, and could not read it.\n", path.c_str());
+    return false;
+  }
+  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  if (const std::optional<TextError> error = LoadCase(target_.alphabet, bytes, path, c)) {
+    std::fprintf(stderr, "%s\n", ToString(*error).c_str());
+    return false;
+  }
+  Override(options_, c);
+  return true;
+}
+
+int Runner::ReplayCold() {
+  if (exchange_ == nullptr) {
+    std::fprintf(stderr, "expected memory to share with a fork, and the system refuses it: raise the memory limit.\n");
+    return kExitUsage;
+  }
+  TakeOverEnds(Role::kAlone, -1, -1);
+  ColdRunner cold(executor_, *subject_, *exchange_, -1);
+  const Publisher publisher(target_, options_, -1);
+  ReplaySummary summary;
+  int code = 0;
+  for (const std::string& path : options_.files) {
+    Case c;
+    if (!ReadFile(path, c)) return kExitUsage;
+    ReplayedFile& replayed = summary.files.emplace_back();
+    replayed.path = path;
+    for (int i = 0; i < options_.runs && code == 0; ++i) {
+      const bool check = i == 0 && !DifferenceIsExpected(c);
+      const Outcome outcome = cold.Run(c, options_.timeout_seconds, check);
+      Add(outcome, replayed);
+      if (!outcome.Failed()) continue;
+      replayed.signature = publisher.SignatureOf(c, outcome);
+      publisher.PrintReplay(cold, c, outcome, path);
+      code = outcome.end == EndKind::kTimeout ? kExitTimeout : kExitFinding;
+    }
+    if (code != 0) break;
+  }
+  if (!options_.replay_json.empty() && !Write(summary, options_.replay_json)) return kExitUsage;
+  return code;
+}
+
+int Runner::ReplayHere() {
+  TakeOverEnds(Role::kAlone, -1, -1);
+  for (const std::string& path : options_.files) {
+    if (!ReadFile(path, case_)) return kExitUsage;
+    BeginExecution(nullptr, 0);
+    executor_.Execute(case_);
+    EndExecution();
+    std::fprintf(stderr, "%s: passed\n", path.c_str());
+  }
+  return 0;
+}
+
+Runner& StartRunner(const Target& target, const std::vector<std::string>& arguments, const char* program) {
+  const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
+  std::variant<Options, std::string> read = ReadOptions(target, arguments, environment);
+  if (const std::string* error = std::get_if<std::string>(&read)) {
+    std::fprintf(stderr, "%s\n", error->c_str());
+    std::exit(kExitUsage);
+  }
+  if (std::get<Options>(read).describe) {
+    std::printf("%s\n", Describe(target).c_str());
+    std::exit(0);
+  }
+  return *new Runner(target, std::get<Options>(std::move(read)), program);
+}
+
+}  // namespace handoff
