@@ -1,7 +1,7 @@
 """Fetches single packages from other Debian suites through a private apt state.
 
 The system's own sources stay untouched: apt gets its own lists, cache and source file inside our cache folder, the mirror that
-the system itself uses, and the system's Debian keyring to verify every byte. Debian 12 carries DLPack 0.6 and Python 3.11: too old.
+the system itself uses, and the system's Debian keyring to verify every byte. Debian 12 has DLPack 0.6 and Python 3.11.
 """
 
 import shutil

@@ -155,7 +155,7 @@ def _search(tally: Tally, source: Source, seed: int) -> None:
         if not output.confirmed:
             tally.unconfirmed += 1
             return
-        origin = findings.Origin(source.target.name, source.sanitizer, source.twin, output.signature())
+        origin = findings.Origin(source.target.name, source.sanitizer, source.twin, signature=output.signature())
         tally.found.append((Path(output.written), origin))
 
 
@@ -188,7 +188,7 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
         )
         bad = []
         for number, (path, origin) in enumerate(tally.found, 1):
-            result = replay.replay(path, origin, times, targets.Choices(twin=origin.twin))
+            result = replay.replay(path, origin, times)
             same = result.replayed == times
             if not same:
                 bad.append(

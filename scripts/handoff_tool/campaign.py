@@ -166,7 +166,14 @@ class Campaign:
         file = Path(output.written) if output.written else None
         if file is None or not file.is_file() or file.stat().st_size == 0:
             return False
-        origin = findings.Origin(job.target.name, job.sanitizer, self._plan.choices.twin, output.signature(), output.confirmed)
+        origin = findings.Origin(
+            job.target.name,
+            job.sanitizer,
+            self._plan.choices.twin,
+            self._plan.choices.carrier,
+            output.signature(),
+            output.confirmed,
+        )
         place, new = findings.keep(origin, file, output.finding_text(), self._plan.library)
         if not output.confirmed:
             job.unconfirmed += 1

@@ -38,10 +38,11 @@ class Check:
     sanitizer: str
     choices: targets.Choices
     expected: frozenset[str]
-    carrier: str = ""
 
     def name(self) -> str:
-        mode = f"{self.choices.strategy}/{self.choices.granularity}" + (f", on {self.carrier}s" if self.carrier else "")
+        mode = f"{self.choices.strategy}/{self.choices.granularity}" + (
+            f", on {self.choices.carrier}s" if self.choices.carrier else ""
+        )
         return f"{self.target.name} ({self.sanitizer}, {self.choices.twin or 'safe'}, {mode})"
 
 
@@ -88,14 +89,15 @@ def _on_threads(rows: list[Row], everything: dict[str, targets.Target]) -> Itera
         target = everything.get(row.target)
         if target is None or row.sanitizer not in target.binaries or target.carrier == "thread" or not row.expected["access"]:
             continue
-        yield Check(target, row.sanitizer, targets.Choices(row.twin, "random", "access"), row.expected["access"], "thread")
-        yield Check(target, row.sanitizer, targets.Choices("", "random", "access"), frozenset(), "thread")
+        yield Check(
+            target, row.sanitizer, targets.Choices(row.twin, "random", "access", carrier="thread"), row.expected["access"]
+        )
+        yield Check(target, row.sanitizer, targets.Choices("", "random", "access", carrier="thread"), frozenset())
 
 
 def run(check: Check) -> str:
     """Empty when it went as it must, else a sentence."""
     binary = check.target.binaries[check.sanitizer]
-    environment = check.choices.environment() | ({"HANDOFF_CARRIER": check.carrier} if check.carrier else {})
     with tempfile.TemporaryDirectory(prefix="handoff-canary-") as name:
         folder = Path(name)
         words = [
@@ -105,7 +107,7 @@ def run(check: Check) -> str:
             f"-max_total_time={LIMIT:.0f}" if check.expected else f"-runs={SAFE_RUNS}",
         ]
         output = Output()
-        code = process.Process(binary, words, environment, folder).follow(output.feed, LIMIT + 30)
+        code = process.Process(binary, words, check.choices.environment(), folder).follow(output.feed, LIMIT + 30)
         if not check.expected:
             return "" if code == CLEAN else f"{check.name()}: expected silence, found exit {code}, {output.signature()}"
         kind = output.signature().partition("--")[0]
@@ -125,9 +127,7 @@ def _replays(check: Check, file: Path, folder: Path, signature: str) -> str:
     again.mkdir()
     shutil.copy(file, again / "case")
     output = Output()
-    environment = targets.Choices(check.choices.twin).environment() | (
-        {"HANDOFF_CARRIER": check.carrier} if check.carrier else {}
-    )
+    environment = targets.Choices(check.choices.twin, carrier=check.choices.carrier).environment()
     words: list[str | Path] = [f"-artifact_prefix={again}/", "-timeout=2", again / "case"]
     code = process.Process(check.target.binaries[check.sanitizer], words, environment, again).follow(output.feed, LIMIT)
     if code in (FINDING, TIMEOUT):

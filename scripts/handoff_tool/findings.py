@@ -23,6 +23,7 @@ class Origin:
     target: str = ""
     sanitizer: str = ""
     twin: str = ""
+    carrier: str = ""  # empty: the target's own
     signature: str = ""
     confirmed: bool = True
     seen: int = 1  # how many times a campaign ran into it
@@ -50,7 +51,7 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
             return old, False
         place = folder / case.name
         shutil.move(case, place)
-        (folder / REPORT).write_text(report)
+        (folder / REPORT).write_text(report.replace(str(case), str(place)))
         write_atomically(
             folder / META, json.dumps(asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=1) + "\n"
         )

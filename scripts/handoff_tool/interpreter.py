@@ -137,7 +137,7 @@ def _ask(words: tuple[str | Path, ...], log: str) -> str:
     answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | _ENVIRONMENT)
     if answer.returncode != 0:
         raise Failure(
-            f"The new interpreter does not run or has its GIL on (its build: {log} in the cache's logs): {answer.stderr.strip()[-300:]}"
+            f"The new interpreter does not run or has its GIL on (log of its build: {log}): {answer.stderr.strip()[-300:]}"
         )
     return answer.stdout
 

@@ -69,6 +69,14 @@ def parser() -> Parser:
     def sanitizer(added: Parser) -> None:
         added.add_argument("--sanitizer", metavar="S", type=one_of("sanitizer", interpreter.SANITIZERS), help="thread or address")
 
+    def carrier(added: Parser) -> None:
+        added.add_argument(
+            "--carrier",
+            metavar="C",
+            type=one_of("carrier", targets.CARRIERS),
+            help="fiber or thread, instead of the target's own",
+        )
+
     added = verb("setup", verbs_of.setup, "Install what is missing and build a free-threaded CPython per sanitizer.")
     added.add_argument("--python-source", metavar="PATH|URL", help="CPython source tarball, 3.13 or newer (a URL needs --sha256)")
     added.add_argument("--sha256", metavar="HASH", help="expected hash of --python-source")
@@ -106,11 +114,14 @@ def parser() -> Parser:
     )
     added.add_argument("--parameter", metavar="N", type=byte, help="the strategy's parameter for all cases (0 to 255)")
 
+    carrier(added)
+
     def files(added: Parser) -> None:
         added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or the folder of a finding")
         added.add_argument("--target", metavar="T", help="target (default: from the file's place)")
         sanitizer(added)
         added.add_argument("--twin", metavar="T", help="broken twin (default: as recorded beside the file or in its comments)")
+        carrier(added)
 
     added = verb(
         "replay",

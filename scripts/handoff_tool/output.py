@@ -5,7 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 _STATUS = re.compile(r"^#(\d+)\s+[A-Z_a-z]+\s.*?(?:cov: (\d+).*?)?(?:corp: (\d+).*?)?exec/s: (\d+)")
-_WRITTEN = re.compile(r"Test unit written to (.+?)\s*$")
+# libFuzzer's phrase for a file that fails again, and the harness's for one that could not be confirmed.
+_WRITTEN = re.compile(r"(Test|Unconfirmed) unit written to (.+?)\s*$")
 _TOKEN = re.compile(r"^DEDUP_TOKEN: (.+?)\s*$")
 _SUMMARY = re.compile(r"^SUMMARY: (.+?)\s*$")
 
@@ -33,8 +34,8 @@ class Output:
             return
         self._report.append(line)
         if match := _WRITTEN.search(line):
-            self.written = match[1]
-            self.confirmed = "unconfirmed" not in line.lower()
+            self.written = match[2]
+            self.confirmed = match[1] == "Test"
         elif match := _TOKEN.match(line):
             self.token = match[1]
         elif match := _SUMMARY.match(line):

@@ -28,40 +28,36 @@ class Result:
         return sum(code in _FAILING for code in self.codes)
 
 
-def locate(
-    name: str, target: str, sanitizer: str, twin: str, everything: dict[str, targets.Target]
-) -> tuple[Path, findings.Origin]:
+def locate(name: str, flags: findings.Origin, everything: dict[str, targets.Target]) -> tuple[Path, findings.Origin]:
     """The file and how to run it; flags win over what lies beside the file or in it."""
     path = findings.resolve(name).resolve()
     origin = findings.origin(path)
-    origin.target, origin.twin = target or origin.target, twin or origin.twin
+    for field_name in ("target", "sanitizer", "twin", "carrier"):
+        setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
     if not origin.target:
         raise Failure(f"{name}: its target cannot be told from its place; give --target, one of: {', '.join(everything)}.")
     chosen = targets.select([origin.target], everything)[0]
     if origin.twin:
         choose("twin", origin.twin, chosen.twin_names())
-    origin.sanitizer = sanitizer or origin.sanitizer or next(iter(chosen.binaries))
+    origin.sanitizer = origin.sanitizer or next(iter(chosen.binaries))
     choose(f"sanitizer for {origin.target}", origin.sanitizer, list(chosen.binaries))
     return path, origin
 
 
-def once(path: Path, origin: findings.Origin, choices: targets.Choices) -> tuple[int, Output]:
-    """One fresh process; a replay writes nothing beside the file."""
+def once(path: Path, origin: findings.Origin, why: bool = False) -> tuple[int, Output]:
+    """One fresh process; a replay writes nothing beside the file. `why` has it look for the switch that matters."""
     output = Output()
+    environment = targets.Choices(twin=origin.twin, carrier=origin.carrier).environment() | ({"HANDOFF_WHY": "1"} if why else {})
     with tempfile.TemporaryDirectory(prefix="handoff-replay-") as folder:
-        child = process.Process(
-            builds.binary(origin.target, origin.sanitizer),
-            [f"-artifact_prefix={folder}/", path],
-            choices.environment(),
-            Path(folder),
-        )
+        binary = builds.binary(origin.target, origin.sanitizer)
+        child = process.Process(binary, [f"-artifact_prefix={folder}/", path], environment, Path(folder))
         return child.follow(output.feed, LIMIT), output
 
 
-def replay(path: Path, origin: findings.Origin, times: int, choices: targets.Choices, workers: int | None = None) -> Result:
+def replay(path: Path, origin: findings.Origin, times: int, why: bool = False) -> Result:
     result = Result(path, origin, times, signature=origin.signature)
-    with ThreadPoolExecutor(workers or machine.cores()) as pool:
-        for code, output in pool.map(lambda _: once(path, origin, choices), range(times)):
+    with ThreadPoolExecutor(machine.cores()) as pool:
+        for code, output in pool.map(lambda _: once(path, origin, why), range(times)):
             if code not in (CLEAN, *_FAILING):
                 printed = output.report().strip().splitlines()
                 raise Failure(printed[-1] if printed else f"{path}: the target ended with exit code {code}.")
@@ -107,10 +103,3 @@ def verdict(result: Result) -> str:
 
 def text(results: list[Result]) -> str:
     return "\n".join([part for result in results for part in (result.report, verdict(result)) if part])
-
-
-def explain(result: Result) -> str:
-    """The finding's own headings only."""
-    if not result.report:
-        return verdict(result)
-    return result.report

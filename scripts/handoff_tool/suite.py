@@ -177,7 +177,7 @@ def _twin(stage: Stage, target: targets.Target, path: Path) -> Stage:
     sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
     for sanitizer in sanitizers:
         chosen = findings.Origin(target.name, sanitizer, origin.twin)
-        code, _ = replay.once(path, chosen, targets.Choices(twin=origin.twin))
+        code, _ = replay.once(path, chosen)
         stage.judge(code != CLEAN and code != FAILED, f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}")
     return stage
 

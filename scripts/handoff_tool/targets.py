@@ -14,6 +14,7 @@ from handoff_tool.places import ROOT
 
 STRATEGIES = ["bytes", "random", "pct", "pos", "surw", "listed", "free"]
 GRANULARITIES = ["op", "sync", "access"]
+CARRIERS = ["fiber", "thread"]
 CORPUS = ROOT / "corpus"  # committed cases: <target>/seed, <target>/regression
 
 
@@ -38,6 +39,7 @@ class Choices:
     strategy: str = ""
     granularity: str = ""
     parameter: str = ""
+    carrier: str = ""
 
     def environment(self) -> dict[str, str]:
         named = {
@@ -45,6 +47,7 @@ class Choices:
             "HANDOFF_STRATEGY": self.strategy,
             "HANDOFF_GRANULARITY": self.granularity,
             "HANDOFF_PARAMETER": self.parameter,
+            "HANDOFF_CARRIER": self.carrier,
         }
         return {name: value for name, value in named.items() if value}
 

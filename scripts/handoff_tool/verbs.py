@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import bench as benches
-from handoff_tool import builds, campaign, canaries, interpreter, sources, suite, targets
+from handoff_tool import builds, campaign, canaries, findings, interpreter, sources, suite, targets
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
@@ -82,7 +82,11 @@ def list_targets(args: argparse.Namespace, cache: Cache) -> int:
 
 def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     choices = targets.Choices(
-        args.twin or "", args.strategy or "", args.granularity or "", "" if args.parameter is None else str(args.parameter)
+        args.twin or "",
+        args.strategy or "",
+        args.granularity or "",
+        "" if args.parameter is None else str(args.parameter),
+        args.carrier or "",
     )
     sanitizers = _sanitizers(args)
     everything = _built(cache, sanitizers)
@@ -95,28 +99,23 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     return campaign.exit_code(jobs, interrupted)
 
 
-def _replays(args: argparse.Namespace, cache: Cache, times: int) -> list[replays.Result]:
+def _replays(args: argparse.Namespace, cache: Cache, times: int, why: bool) -> list[replays.Result]:
     everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
-    results = []
-    for name in args.files:
-        path, origin = replays.locate(name, args.target or "", args.sanitizer or "", args.twin or "", everything)
-        results.append(replays.replay(path, origin, times, targets.Choices(twin=origin.twin)))
-    return results
+    flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
+    located = [replays.locate(name, flags, everything) for name in args.files]
+    return [replays.replay(path, origin, times, why) for path, origin in located]
 
 
 def replay(args: argparse.Namespace, cache: Cache) -> int:
-    results = _replays(args, cache, args.times)
+    results = _replays(args, cache, args.times, why=False)
     _emit(args, replays.summary(results), replays.text(results))
     return replays.exit_code(results)
 
 
 def explain(args: argparse.Namespace, cache: Cache) -> int:
-    results = _replays(args, cache, 1)
-    _emit(
-        args,
-        {"findings": [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]},
-        "\n".join(map(replays.explain, results)),
-    )
+    results = _replays(args, cache, 1, why=True)
+    found = [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]
+    _emit(args, {"findings": found}, "\n".join(r.report or replays.verdict(r) for r in results))
     return replays.exit_code(results)
 
 

@@ -54,10 +54,12 @@ if places and os.path.isfile(places[0]):
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: double-delete--{os.environ.get('HANDOFF_TWIN', 'safe')}")
     sys.exit(77)
+if not places:  # libFuzzer does without a corpus
+    places = [os.getcwd()]
 count = os.path.join(places[0], "launches")
-launches = int(open(count).read()) if os.path.exists(count) else 0
-with open(count, "w") as file:
-    file.write(str(launches + 1))
+with open(count, "a+") as file:  # a byte a launch
+    launches = file.tell()
+    file.write(".")
 say("INFO: Running with entropic power schedule (0xFF, 100).")
 say("#100\tNEW    cov: 42 ft: 60 corp: 7/90b lim: 4 exec/s: 50 rss: 33Mb L: 5/9 MS: 1 Custom-")
 if "hang" in plan:

@@ -37,6 +37,9 @@ class World(unittest.TestCase):
         context.enter_context(mock.patch.object(machine, "without_randomisation", lambda: ()))
         context.enter_context(mock.patch.dict(os.environ, {"PATH": f"{self.tools}:{os.environ['PATH']}", "COLUMNS": "120"}))
 
+    def environment(self, **variables: str) -> contextlib.AbstractContextManager[object]:
+        return mock.patch.dict(os.environ, variables)
+
     def tool(self, name: str, script: str) -> Path:
         """Puts an executable first on PATH."""
         path = self.tools / name
