@@ -36,8 +36,9 @@ class Process:
         watchdog.start()
         try:
             assert self._process.stderr is not None
-            for text in self._process.stderr:
-                line(text.rstrip("\n"))
+            with self._process.stderr as stream:  # open until the last process of the group is gone
+                for text in stream:
+                    line(text.rstrip("\n"))
             return self._process.wait()
         finally:
             watchdog.cancel()
