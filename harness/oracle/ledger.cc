@@ -277,6 +277,7 @@ bool Outstanding() {
   Lock();
   bool found = false;
   for (int i = 1; i <= tensor_count; ++i) found = found || tensors[i].state != State::kDeleted;
+  for (int i = 1; i <= storage_count; ++i) found = found || !storages[i].freed;
   Unlock();
   return found;
 }

@@ -73,7 +73,7 @@ void Returned(int tensor);
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
 void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high);
 
-// Whether a tensor is not deleted yet.
+// Whether a tensor is not deleted yet, or a storage not freed.
 bool Outstanding();
 // At the end of an execution, when the subject has dropped everything: each deleter ran (R3) and each storage was freed.
 void Judge();

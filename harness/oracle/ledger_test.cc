@@ -48,6 +48,7 @@ TEST_F(LedgerTest, AConsumedTensorDeletedOnceIsClean) {
   EXPECT_EQ(Consumed(&e.tensor), e.number);
   Released(e.number, Owner::kConsumer);
   e.Delete();
+  EXPECT_TRUE(Outstanding());
   e.Free();
   EXPECT_FALSE(Outstanding());
   Judge();

@@ -44,6 +44,9 @@ AfterFinalization FinalizeInChild(void (*work)(void*), void* context) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+    oracle::Fail("harness", "", "The system killed the child that finalises: is memory short?");
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCleanExit) return AfterFinalization::kClean;
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? AfterFinalization::kBlocked : AfterFinalization::kCrashed;
 }

@@ -17,41 +17,21 @@ struct Block {
   std::int64_t strides[ledger::kMaxRank];
 };
 
-// The deleter destroys the struct itself too (R2). The block goes before the owner, since dropping that may run foreign deleters.
+// The block goes before the owner, since dropping that may run foreign deleters.
 template <typename Managed>
 void DeleteExport(Managed* self) {
-  ledger::DeleterCalled(self);
-  auto* owner = static_cast<Array*>(self->manager_ctx);
-  HANDOFF_SYNC_POINT(self, "free managed tensor");
-  delete reinterpret_cast<Block<Managed>*>(self);
-  Drop(owner);
+  Drop(static_cast<Array*>(EndExport(self)));
 }
 
-template <typename Managed>
-Managed* Export(Array* array, bool legacy, bool foreign) {
-  HANDOFF_SYNC_POINT(nullptr, "allocate managed tensor");
-  auto* block = new Block<Managed>{};
-  DLTensor& t = block->tensor.dl_tensor;
-  t = array->view;
-  for (int d = 0; d < t.ndim; ++d) {
-    block->shape[d] = array->shape[d];
-    block->strides[d] = array->strides[d];
-  }
-  if (t.ndim != 0) {
-    t.shape = block->shape;
-    t.strides = legacy && array->null_strides ? nullptr : block->strides;
-  }
-  // R4: the reference keeps the payload alive until the deleter is called, whatever the producer does with its own.
-  block->tensor.manager_ctx = Has(Defect::kExportWithoutRetain) ? nullptr : Retain(array);
-  block->tensor.deleter = DeleteExport<Managed>;
-  if (array->storage != nullptr) {
-    ledger::View view = ViewOf(*array->layout, t.dtype, array->number);
-    view.foreign = foreign;
-    ledger::Exported(&block->tensor, view);
-  } else {
-    ledger::Reexported(&block->tensor, array->number, foreign);
-  }
-  return &block->tensor;
+// R4: the reference keeps the payload alive until the deleter is called, whatever the producer does with its own.
+Array* KeptAlive(Array* array) { return Has(Defect::kExportWithoutRetain) ? nullptr : Retain(array); }
+
+void Stamp(DLManagedTensor& /*tensor*/, Kind /*kind*/, bool /*read_only*/) {}
+void Stamp(DLManagedTensorVersioned& tensor, Kind kind, bool read_only) {
+  tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  if (kind == Kind::kNextMajor) ++tensor.version.major;
+  if (kind == Kind::kReadOnly || read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
 }
 
 // NULL strides mean compact and row-major (R18).
@@ -181,16 +161,54 @@ void Drop(Array* array) {
   if (array->references.fetch_sub(1, order) == 1) Destroy(array);
 }
 
-DLManagedTensor* ExportLegacy(Array* array) { return Export<DLManagedTensor>(array, /*legacy=*/true, /*foreign=*/false); }
+template <typename Managed>
+Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(Managed* self)) {
+  HANDOFF_SYNC_POINT(nullptr, "allocate managed tensor");
+  auto* block = new Block<Managed>{};
+  DLTensor& t = block->tensor.dl_tensor;
+  t = array.view;
+  for (int d = 0; d < t.ndim; ++d) {
+    block->shape[d] = array.shape[d];
+    block->strides[d] = array.strides[d];
+  }
+  if (t.ndim != 0) {
+    t.shape = block->shape;
+    t.strides = kind == Kind::kLegacy && array.null_strides ? nullptr : block->strides;
+  }
+  block->tensor.manager_ctx = owner;
+  block->tensor.deleter = deleter;
+  Stamp(block->tensor, kind, array.read_only);
+  const bool foreign = kind == Kind::kNextMajor;
+  if (array.storage != nullptr) {
+    ledger::View view = ViewOf(*array.layout, t.dtype, array.number);
+    view.foreign = foreign;
+    ledger::Exported(&block->tensor, view);
+  } else {
+    ledger::Reexported(&block->tensor, array.number, foreign);
+  }
+  return &block->tensor;
+}
+
+template <typename Managed>
+void* EndExport(Managed* self) {
+  ledger::DeleterCalled(self);
+  void* owner = self->manager_ctx;
+  HANDOFF_SYNC_POINT(self, "free managed tensor");
+  delete reinterpret_cast<Block<Managed>*>(self);
+  return owner;
+}
+
+template DLManagedTensor* NewExport(const Array&, Kind, void*, void (*)(DLManagedTensor*));
+template DLManagedTensorVersioned* NewExport(const Array&, Kind, void*, void (*)(DLManagedTensorVersioned*));
+template void* EndExport(DLManagedTensor*);
+template void* EndExport(DLManagedTensorVersioned*);
+
+DLManagedTensor* ExportLegacy(Array* array) {
+  return NewExport<DLManagedTensor>(*array, Kind::kLegacy, KeptAlive(array), DeleteExport<DLManagedTensor>);
+}
 
 DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) {
-  const bool foreign = kind == Kind::kNextMajor;
-  auto* tensor = Export<DLManagedTensorVersioned>(array, /*legacy=*/false, foreign);
-  tensor->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  if (foreign) ++tensor->version.major;
-  if (kind == Kind::kReadOnly || array->read_only) tensor->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
-  if (kind == Kind::kCopied) tensor->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-  return tensor;
+  return NewExport<DLManagedTensorVersioned>(*array, kind, KeptAlive(array), DeleteExport<DLManagedTensorVersioned>);
 }
 
 Array* Import(DLManagedTensor* tensor, int number) {

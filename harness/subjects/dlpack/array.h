@@ -43,7 +43,15 @@ Array* Retain(Array* array);
 // Gives up a reference. The last one frees the array. Null is nothing.
 void Drop(Array* array);
 
-// A managed tensor that shows `array` and holds a reference to it until its deleter is called. Owned by the caller.
+// The parts of a producer. A new managed tensor (DLManagedTensor or DLManagedTensorVersioned) that shows `array`, with `owner` in
+// manager_ctx to keep the payload alive. Owned by the caller until it is published.
+template <typename Managed>
+Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(Managed* self));
+// What such a deleter does first: tells the ledger, frees the struct (R2) and returns the owner, which is still to be dropped.
+template <typename Managed>
+void* EndExport(Managed* self);
+
+// The pure C++ producer: the managed tensor holds a reference to `array` until its deleter is called, by any thread.
 DLManagedTensor* ExportLegacy(Array* array);
 DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind);
 

@@ -28,6 +28,7 @@ enum class Defect : std::uint8_t {
   // Of Python.
   kDeleterWithoutThreadState,
   kDeleterAttachesAfterFinalization,
+  kDestructorClearsException,
 };
 
 // Once, before the first execution.

@@ -72,24 +72,13 @@ constexpr auto kTwins = [] {
   return twins;
 }();
 
-Array* ImportTaken(const Taken& taken) {
-  if (taken.name == kLegacyName) return Import(static_cast<DLManagedTensor*>(taken.tensor), taken.number);
-  return Import(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number);
-}
-
-void RefuseTaken(const Taken& taken) {
-  ledger::Released(taken.number, ledger::Owner::kConsumer);
-  CallDeleter(taken.name, taken.tensor);
-}
-
 // Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
 void ExportInto(Handle& handle, Array* array, Kind kind) {
   const bool legacy = kind == Kind::kLegacy;
   const char* name = legacy ? kLegacyName : kVersionedName;
   void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
   if (Publish(handle, name, tensor)) return;
-  ledger::Released(ledger::NumberOf(tensor), ledger::Owner::kHandle);
-  CallDeleter(name, tensor);
+  DeleteUntaken(name, tensor);
 }
 
 // Acquire: the array was built, and used, before it was put into the box. Release: our uses come before those of the next taker.

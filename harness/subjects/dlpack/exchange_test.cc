@@ -10,47 +10,16 @@
 
 #include "harness/oracle/ledger.h"
 #include "harness/subjects/dlpack/interleave.h"
+#include "harness/subjects/dlpack/operation_names.h"
 
 namespace handoff::dlpack {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HANDOFF_TSAN 1
-#endif
-#endif
-
-// Operations by name, so that a test reads like a text case.
 Operation Op(std::string_view name, std::array<std::uint8_t, kMaxArguments> arguments = {}) {
-  const auto operations = Exchange::Operations().operations;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].name == name) return {static_cast<std::uint8_t>(i), arguments};
-  }
-  ADD_FAILURE() << "no operation " << name;
-  return {};
+  return OperationNamed(Exchange::Operations(), name, arguments);
 }
-
-template <typename Names>
-std::uint8_t ValueOf(const Names& names, std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<std::uint8_t>(i);
-  }
-  ADD_FAILURE() << "no value " << name;
-  return 0;
-}
-
 Operation Export(std::string_view kind, std::string_view layout = "vector", std::string_view type = "int32") {
   return Op("export", {0, ValueOf(kKindNames, kind), ValueOf(kLayoutNames, layout), ValueOf(kElementTypeNames, type)});
-}
-
-int TwinNamed(std::string_view name) {
-  if (name == "safe") return -1;
-  const auto twins = Exchange::Twins();
-  for (std::size_t i = 0; i < twins.size(); ++i) {
-    if (twins[i].name == name) return static_cast<int>(i);
-  }
-  ADD_FAILURE() << "no twin " << name;
-  return -1;
 }
 
 struct Step {
@@ -60,7 +29,7 @@ struct Step {
 
 // One execution, with at most one interleaving.
 void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave at = {}, const std::vector<Step>& other = {}) {
-  const auto subject = Exchange::Make(TwinNamed(twin));
+  const auto subject = Exchange::Make(TwinNamed(Exchange::Twins(), twin));
   subject->Begin(Case{});
   if (at.what != nullptr) {
     at.action = [&] {
@@ -125,11 +94,8 @@ TEST(ExchangeTest, AReadOnlyArrayIsNotReexportedAsLegacy) {
   subject->Apply(0, Export("read_only"));
   subject->Apply(0, Op("consume"));
   subject->Apply(0, Op("reexport", {1, ValueOf(kKindNames, "legacy")}));
-  subject->Apply(1, Op("consume", {1}));
-  subject->Apply(1, Op("release"));
-  EXPECT_TRUE(ledger::Outstanding());  // the first tensor; a second one would have been consumed and released
   subject->Apply(0, Op("release"));
-  EXPECT_FALSE(ledger::Outstanding());
+  EXPECT_FALSE(ledger::Outstanding());  // a second tensor would still be in handle 1, or keep the first one alive
   subject->End();
 }
 
@@ -196,7 +162,7 @@ TEST(ExchangeTwinTest, MajorIgnored) {
 
 // Thread 1 begins when thread 0 has ended, but nothing that ThreadSanitizer sees says so.
 int InTurn(std::string_view twin, const std::vector<Step>& steps) {
-  const auto subject = Exchange::Make(TwinNamed(twin));
+  const auto subject = Exchange::Make(TwinNamed(Exchange::Twins(), twin));
   subject->Begin(Case{});
   std::atomic<int> turn{0};
   std::vector<std::thread> threads;

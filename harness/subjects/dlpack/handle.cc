@@ -4,7 +4,6 @@
 
 #include "harness/oracle/ledger.h"
 #include "harness/schedule/point.h"
-#include "harness/subjects/dlpack/array.h"
 #include "harness/subjects/dlpack/defect.h"
 
 namespace handoff::dlpack {
@@ -15,7 +14,6 @@ constexpr char kBusy[] = "";
 using Name = std::atomic_ref<const char*>;
 
 bool IsFresh(const char* name) { return name == kLegacyName || name == kVersionedName; }
-const char* UsedName(const char* fresh) { return fresh == kLegacyName ? kUsedLegacyName : kUsedVersionedName; }
 
 // Wins the right to touch `tensor` from everybody who saw the same name. Acquire: the name was stored with release by whoever
 // touched the tensor last. Relaxed on failure: the loser touches nothing.
@@ -47,9 +45,12 @@ Taken CheckThenRename(Handle& handle) {
   return {name, tensor, ledger::Consumed(tensor)};
 }
 
-void DeleteAsHandle(const char* name, void* tensor) {
-  ledger::Released(ledger::NumberOf(tensor), ledger::Owner::kHandle);
-  CallDeleter(name, tensor);
+void CallDeleterByName(const char* name, void* tensor) {
+  if (name == kLegacyName || name == kUsedLegacyName) {
+    CallDeleter(static_cast<DLManagedTensor*>(tensor));
+  } else {
+    CallDeleter(static_cast<DLManagedTensorVersioned*>(tensor));
+  }
 }
 
 }  // namespace
@@ -84,16 +85,25 @@ void DropHandle(Handle& handle) {
   void* tensor = handle.tensor;
   Settle(handle, nullptr);
   // The deleter comes last: it may run for long, and whoever wants the slot need not wait for it.
-  if (IsFresh(name) && !Has(Defect::kDropWithoutDelete)) DeleteAsHandle(name, tensor);
-  if (!IsFresh(name) && Has(Defect::kDropIgnoresName)) DeleteAsHandle(name, tensor);
+  if (IsFresh(name) && !Has(Defect::kDropWithoutDelete)) DeleteUntaken(name, tensor);
+  if (!IsFresh(name) && Has(Defect::kDropIgnoresName)) DeleteUntaken(name, tensor);
 }
 
-void CallDeleter(const char* name, void* tensor) {
-  if (name == kLegacyName || name == kUsedLegacyName) {
-    CallDeleter(static_cast<DLManagedTensor*>(tensor));
-  } else {
-    CallDeleter(static_cast<DLManagedTensorVersioned*>(tensor));
-  }
+const char* UsedName(const char* fresh) { return fresh == kLegacyName ? kUsedLegacyName : kUsedVersionedName; }
+
+Array* ImportTaken(const Taken& taken) {
+  if (taken.name == kLegacyName) return Import(static_cast<DLManagedTensor*>(taken.tensor), taken.number);
+  return Import(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number);
+}
+
+void RefuseTaken(const Taken& taken) {
+  ledger::Released(taken.number, ledger::Owner::kConsumer);
+  CallDeleterByName(taken.name, taken.tensor);
+}
+
+void DeleteUntaken(const char* name, void* tensor) {
+  ledger::Released(ledger::NumberOf(tensor), ledger::Owner::kHandle);
+  CallDeleterByName(name, tensor);
 }
 
 }  // namespace handoff::dlpack

@@ -9,6 +9,8 @@
 // one capsule and CPython leaves it to the caller (python/cpython#145563); here exactly one of them wins.
 #pragma once
 
+#include "harness/subjects/dlpack/array.h"
+
 namespace handoff::dlpack {
 
 // The names of the specification (R6, R8). Compared by address: they are static and everybody uses these.
@@ -37,7 +39,14 @@ bool Publish(Handle& handle, const char* name, void* tensor);
 Taken Take(Handle& handle, bool fails);
 // The handle's destructor: calls the deleter of a tensor that nobody took (R7) and empties the handle.
 void DropHandle(Handle& handle);
-// Calls the deleter of a struct whose kind a fresh or used name tells. The caller owns it and has told the ledger.
-void CallDeleter(const char* name, void* tensor);
+
+// The used name that belongs to a fresh one (R8).
+const char* UsedName(const char* fresh);
+// An array that owns what was taken, or null if the consumer refuses it (see Import).
+Array* ImportTaken(const Taken& taken);
+// The way out of a consumer that cannot use what it took: it owns the struct, so it calls the deleter.
+void RefuseTaken(const Taken& taken);
+// The way out of a handle whose tensor nobody took (R7). `name` tells the struct's kind.
+void DeleteUntaken(const char* name, void* tensor);
 
 }  // namespace handoff::dlpack

@@ -1,0 +1,212 @@
+#include "harness/subjects/dlpack/capsule.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "harness/subjects/dlpack/array.h"
+#include "harness/subjects/dlpack/interleave.h"
+#include "harness/subjects/dlpack/layout.h"
+#include "harness/subjects/dlpack/operation_names.h"
+
+namespace handoff::dlpack {
+namespace {
+
+constexpr int kThreads = 3;
+
+Operation Op(std::string_view name, std::array<std::uint8_t, kMaxArguments> arguments = {}) {
+  return OperationNamed(Capsule::Operations(), name, arguments);
+}
+Operation Export(std::string_view kind, std::string_view layout = "vector") {
+  return Op("export", {0, ValueOf(kKindNames, kind), ValueOf(kLayoutNames, layout), 0});
+}
+const Operation kReleaseDetached = Op("release", {1});
+
+// Operations run on threads of their own, one after another. Between operations the order is kept by relaxed atomics, of which
+// ThreadSanitizer learns nothing; so it judges the operations as if they had run at the same time.
+class Workers {
+ public:
+  void Start(std::string_view twin) {
+    subject_ = Capsule::Make(TwinNamed(Capsule::Twins(), twin));
+    subject_->Initialize("capsule_test");
+    for (int t = 0; t < kThreads; ++t) threads_[static_cast<std::size_t>(t)] = std::thread([this, t] { Work(t); });
+    for (int t = 0; t < kThreads; ++t) Send(t, kStart, std::memory_order_acq_rel);
+    subject_->Begin(Case{});
+  }
+
+  void Apply(int thread, const Operation& operation) {
+    std::uint64_t word = kApply | std::uint64_t{operation.code} << 8;
+    for (unsigned a = 0; a < kMaxArguments; ++a) word |= std::uint64_t{operation.arguments[a]} << (16 + 8 * a);
+    Send(thread, word, std::memory_order_relaxed);
+  }
+
+  // Ends the process: with 0, unless an oracle or a sanitizer has something to say.
+  [[noreturn]] void Finish() {
+    for (int t = 0; t < kThreads; ++t) Send(t, kMeet, std::memory_order_acq_rel);
+    if (subject_->NeedsFinish()) {
+      for (int t = 0; t < kThreads; ++t) Send(t, kFinish, std::memory_order_acq_rel);
+    }
+    subject_->End();
+    for (int t = 0; t < kThreads; ++t) Send(t, kStop, std::memory_order_acq_rel);
+    for (std::thread& thread : threads_) thread.join();
+    exit(0);
+  }
+
+ private:
+  enum Command : std::uint64_t { kIdle, kStart, kApply, kMeet, kFinish, kStop };
+
+  void Send(int thread, std::uint64_t word, std::memory_order order) {
+    std::atomic<std::uint64_t>& mailbox = words_[static_cast<std::size_t>(thread)];
+    const bool relaxed = order == std::memory_order_relaxed;
+    mailbox.store(word, relaxed ? std::memory_order_relaxed : std::memory_order_release);
+    while (mailbox.load(relaxed ? std::memory_order_relaxed : std::memory_order_acquire) != kIdle) std::this_thread::yield();
+  }
+
+  void Work(int thread) {
+    std::atomic<std::uint64_t>& mailbox = words_[static_cast<std::size_t>(thread)];
+    for (;;) {
+      std::uint64_t word = mailbox.load(std::memory_order_relaxed);
+      if (word == kIdle) {
+        std::this_thread::yield();
+        continue;
+      }
+      const std::uint64_t command = word & 0xff;
+      if (command != kApply) word = mailbox.load(std::memory_order_acquire);
+      if (command == kStart) subject_->Start(thread);
+      if (command == kFinish) subject_->Finish(thread);
+      if (command == kApply) {
+        Operation operation;
+        operation.code = static_cast<std::uint8_t>(word >> 8);
+        for (unsigned a = 0; a < kMaxArguments; ++a) operation.arguments[a] = static_cast<std::uint8_t>(word >> (16 + 8 * a));
+        subject_->Apply(thread, operation);
+      }
+      mailbox.store(kIdle, command == kApply ? std::memory_order_relaxed : std::memory_order_release);
+      if (command == kStop) return;
+    }
+  }
+
+  std::unique_ptr<Subject> subject_;
+  std::array<std::atomic<std::uint64_t>, kThreads> words_{};
+  std::array<std::thread, kThreads> threads_;
+};
+
+struct Step {
+  int thread;
+  Operation operation;
+};
+
+// One execution in a process that ends with it; with at most one interleaving.
+void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave at = {}, const std::vector<Step>& other = {}) {
+  Workers workers;
+  interleave = std::move(at);
+  interleave.action = [&] {
+    for (const Step& step : other) workers.Apply(step.thread, step.operation);
+  };
+  workers.Start(twin);
+  for (const Step& step : steps) workers.Apply(step.thread, step.operation);
+  if (interleave.what != nullptr) {
+    fprintf(stderr, "the interleaving was not reached\n");
+    _Exit(1);
+  }
+  workers.Finish();
+}
+
+class CapsuleTest : public testing::Test {
+ protected:
+  // Each death test is a process of its own that starts from the beginning: it may have threads and end its interpreter.
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(CapsuleTest, SafeOperationsInAnyOrderAreClean) {
+  const auto run = [] {
+    std::vector<Step> steps;
+    for (const auto kind : kKindNames) {
+      for (const auto layout : {"offset", "transposed"}) {
+        const std::vector<Step> round = {
+            {0, Export(kind, layout)}, {1, Op("consume")},     {1, Op("read")},       {1, Op("reexport", {1, 1})},
+            {2, Op("import", {1})},    {2, Op("read")},        {1, kReleaseDetached}, {2, Op("export_again", {2})},
+            {2, Op("share")},          {0, Op("take")},        {2, Op("forget")},     {0, Op("read")},
+            {0, Op("give")},           {0, Op("drop", {0, 1})}};
+        steps.insert(steps.end(), round.begin(), round.end());
+        if (steps.size() > 60) return Execute("safe", steps);
+      }
+    }
+    Execute("safe", steps);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, TheDeleterRunsOnAThreadThatNeverHadAState) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("versioned")}, {1, Op("consume")}, {1, Op("release_on_new_thread")}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, ALateDeleterLeaksItsOwnerAndReturns) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("versioned")}, {1, Op("consume")}, {1, Op("finalize")}}), testing::ExitedWithCode(0),
+              "");
+}
+
+TEST_F(CapsuleTest, OnlyOneOfTwoConsumersWins) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("legacy")}, {0, Op("consume")}, {0, Op("read")}}, {"lock capsule", 0, {}},
+                      {{1, Op("consume")}, {1, Op("read")}, {2, Op("drop")}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, ARefusedTensorIsDeletedByItsConsumer) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("legacy")}, {1, Op("refuse")}, {2, Op("consume")}}), testing::ExitedWithCode(0), "");
+}
+
+// --- each twin, by the shortest program and interleaving ---
+
+TEST_F(CapsuleTest, TwinDropIgnoresName) {
+  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}),
+               "delete-while-held R10");
+}
+TEST_F(CapsuleTest, TwinDropWithoutDelete) {
+  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
+}
+TEST_F(CapsuleTest, TwinRenameAfterFailureWindow) {
+  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R3");
+}
+TEST_F(CapsuleTest, TwinCheckThenRename) {
+  EXPECT_DEATH(Execute("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}}, {"rename", 0, {}}, {{1, Op("consume")}}),
+               "double-consume R9");
+}
+TEST_F(CapsuleTest, TwinReadAfterDeleter) {
+  EXPECT_DEATH(Execute("read_after_deleter", {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("release")}}),
+               "use-after-delete R2");
+}
+TEST_F(CapsuleTest, TwinExportWithoutRetain) {
+  EXPECT_DEATH(Execute("export_without_retain", {{0, Export("legacy")}}), "delete-while-held R4");
+}
+TEST_F(CapsuleTest, TwinByteOffsetIgnored) {
+  EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
+               "wrong-value R19");
+}
+TEST_F(CapsuleTest, TwinDeleterWithoutThreadState) {
+  EXPECT_DEATH(Execute("deleter_without_thread_state", {{0, Export("legacy")}, {1, Op("consume")}, {1, kReleaseDetached}}),
+               "no-thread-state R11");
+}
+TEST_F(CapsuleTest, TwinDeleterAttachesAfterFinalization) {
+  EXPECT_DEATH(Execute("deleter_attaches_after_finalization", {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("finalize")}}),
+               "after-finalization R11");
+}
+TEST_F(CapsuleTest, TwinDestructorClearsException) {
+  EXPECT_DEATH(Execute("destructor_clears_exception", {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}), "protocol R11a");
+}
+
+#ifdef HANDOFF_TSAN
+TEST_F(CapsuleTest, ThreadSanitizerSeesTheRaceOnTheName) {
+  EXPECT_EXIT(
+      Execute("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}}, {"get pointer", 0, {}}, {{1, Op("consume")}}),
+      testing::ExitedWithCode(66), "data race.*PyCapsule_");
+}
+#endif
+
+}  // namespace
+}  // namespace handoff::dlpack

@@ -1,0 +1,131 @@
+#include "harness/subjects/dlpack/python_array.h"
+
+#include "harness/oracle/verdict.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/python_capsule.h"
+
+namespace handoff::dlpack {
+namespace {
+
+struct PythonArray {
+  PyObject_HEAD Array* array;  // owns a reference; never null, never changed
+  Kind kind;                   // never changed
+};
+
+// Owned by this file for the life of the process; never changed after MakePythonTypes.
+PyTypeObject* array_type = nullptr;
+PyObject* dlpack_name = nullptr;    // "__dlpack__"
+PyObject* max_version = nullptr;    // our own version, as a consumer passes it
+PyObject* keyword_names = nullptr;  // ("max_version",)
+
+PythonArray* Cast(PyObject* object) { return reinterpret_cast<PythonArray*>(object); }
+
+// The deleter's design "attach": whatever thread it runs on, it makes sure that a thread state is attached before it touches
+// Python (R11). PyGILState_Ensure nests on a thread that is attached, attaches one that is not, and makes a state for one that
+// never had any. The check before it keeps a late deleter from attaching to a dead interpreter and leaks the owner instead, as
+// the DLPack specification's example does. It does not help a deleter that runs *while* another thread finalises: check and
+// attach are two steps (python/cpython#124619). CPython 3.15 closes that gap with PyThreadState_EnsureFromView (PEP 788).
+void ReleaseOwner(PyObject* owner) {
+  if (owner == nullptr) return;
+  if (Has(Defect::kDeleterWithoutThreadState)) return python::Release(owner);
+  if (!Py_IsInitialized() && !Has(Defect::kDeleterAttachesAfterFinalization)) return;
+  HANDOFF_SYNC_POINT(owner, "attach in deleter");
+  const PyGILState_STATE state = PyGILState_Ensure();
+  python::Release(owner);
+  PyGILState_Release(state);
+}
+
+template <typename Managed>
+void DeletePythonExport(Managed* self) {
+  ReleaseOwner(static_cast<PyObject*>(EndExport(self)));
+}
+
+template <typename Managed>
+Managed* ExportPython(PyObject* self, Kind kind) {
+  PyObject* owner = Has(Defect::kExportWithoutRetain) ? nullptr : Py_NewRef(self);
+  return NewExport<Managed>(*Cast(self)->array, kind, owner, DeletePythonExport<Managed>);
+}
+
+// Arguments are looked at only as far as this type understands them.
+bool ParseDlpackArguments(PyObject* const* arguments, Py_ssize_t positional, PyObject* names, bool& versioned) {
+  versioned = false;
+  if (positional != 0) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__() takes keyword arguments only");
+    return false;
+  }
+  for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i) {
+    if (!PyUnicode_EqualToUTF8(PyTuple_GET_ITEM(names, i), "max_version")) {
+      PyErr_SetString(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument");  // R25
+      return false;
+    }
+    versioned = arguments[i] != Py_None;  // R15
+  }
+  return true;
+}
+
+PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
+  bool versioned = false;
+  if (!ParseDlpackArguments(arguments, positional, names, versioned)) return nullptr;
+  const Kind kind = Cast(self)->kind;
+  if (versioned && kind != Kind::kLegacy) return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, kind));
+  if (Cast(self)->array->read_only) {
+    PyErr_SetString(PyExc_BufferError, "the array is read-only, which a legacy struct cannot say");  // R32
+    return nullptr;
+  }
+  return NewCapsule(ExportPython<DLManagedTensor>(self, Kind::kLegacy));
+}
+
+PyObject* DlpackDevice(PyObject* /*self*/, PyObject* /*unused*/) { return Py_BuildValue("(ii)", int{kDLCPU}, 0); }
+
+void Deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Drop(Cast(self)->array);  // may run the deleter of what was imported (R10)
+  HANDOFF_SYNC_POINT(self, "free Python array");
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef methods[] = {
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Dlpack)), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"__dlpack_device__", DlpackDevice, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(Deallocate)},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+PyType_Spec spec = {"handoff.Array", sizeof(PythonArray), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+void MakePythonTypes() {
+  array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  dlpack_name = PyUnicode_InternFromString("__dlpack__");
+  max_version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  keyword_names = Py_BuildValue("(N)", PyUnicode_InternFromString("max_version"));
+  if (array_type == nullptr || dlpack_name == nullptr || max_version == nullptr || keyword_names == nullptr) {
+    oracle::Fail("harness", "", "CPython could not make the type handoff.Array: memory is short.");
+  }
+}
+
+PyObject* NewPythonArray(Array* array, Kind kind) {
+  HANDOFF_SYNC_POINT(nullptr, "allocate Python array");
+  PyObject* object = array_type->tp_alloc(array_type, 0);
+  Cast(object)->array = array;
+  Cast(object)->kind = kind;
+  return object;
+}
+
+Array* NativeArray(PyObject* object) { return Cast(object)->array; }
+
+PyObject* CallDlpack(PyObject* object) {
+  PyObject* const arguments[] = {object, max_version};
+  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, keyword_names);
+  if (capsule == nullptr) PyErr_Clear();
+  return capsule;
+}
+
+}  // namespace handoff::dlpack

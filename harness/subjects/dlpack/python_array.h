@@ -1,0 +1,22 @@
+// The Python type `handoff.Array`: a producer with `__dlpack__`, and what a Python consumer makes of an imported tensor.
+//
+// Every function needs an attached thread state, but for the deleters of what the type exports: those attach by themselves.
+#pragma once
+
+#include "harness/python/embed.h"
+#include "harness/subjects/dlpack/array.h"
+
+namespace handoff::dlpack {
+
+// Once, on the main thread, before any other function.
+void MakePythonTypes();
+
+// A new Python array around `array`, whose reference it takes over. It speaks `kind`: what its __dlpack__ returns.
+PyObject* NewPythonArray(Array* array, Kind kind);
+// The array inside; borrowed, as long as the caller holds `object`.
+Array* NativeArray(PyObject* object);
+// Calls `object.__dlpack__(...)` the way a consumer does and returns the capsule, or null if the producer has refused (the
+// exception is cleared).
+PyObject* CallDlpack(PyObject* object);
+
+}  // namespace handoff::dlpack

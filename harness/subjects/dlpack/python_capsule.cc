@@ -1,0 +1,70 @@
+#include "harness/subjects/dlpack/python_capsule.h"
+
+#include "harness/oracle/ledger.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/dlpack/defect.h"
+
+namespace handoff::dlpack {
+namespace {
+
+// Null unless nobody has taken the tensor yet.
+const char* FreshName(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kVersionedName)) return kVersionedName;
+  if (PyCapsule_IsValid(capsule, kLegacyName)) return kLegacyName;
+  return nullptr;
+}
+
+// The last reference is gone, so nobody else looks at the capsule now, and no lock is needed. It may run while an exception is
+// pending (R11a), so it calls nothing that sets or clears one.
+void DestroyCapsule(PyObject* capsule) {
+  HANDOFF_SYNC_POINT(capsule, "destroy capsule");
+  if (Has(Defect::kDestructorClearsException)) PyErr_Clear();
+  const char* name = FreshName(capsule);
+  if (Has(Defect::kDropIgnoresName) && name == nullptr) name = PyCapsule_GetName(capsule);
+  if (name == nullptr || Has(Defect::kDropWithoutDelete)) return;
+  DeleteUntaken(name, PyCapsule_GetPointer(capsule, name));
+}
+
+Taken TakeUnlocked(PyObject* capsule, bool fails) {
+  HANDOFF_SYNC_POINT(capsule, "check name");
+  const char* name = FreshName(capsule);
+  if (name == nullptr) return {};  // R9
+  HANDOFF_SYNC_POINT(capsule, "get pointer");
+  void* tensor = PyCapsule_GetPointer(capsule, name);
+  if (tensor == nullptr) {  // renamed in between, by another thread: without the lock only
+    PyErr_Clear();
+    return {};
+  }
+  const int number = ledger::Consumed(tensor);
+  HANDOFF_SYNC_POINT(capsule, "rename");
+  // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
+  if (!fails || !Has(Defect::kRenameAfterFailureWindow)) PyCapsule_SetName(capsule, UsedName(name));
+  return {name, tensor, number};
+}
+
+}  // namespace
+
+PyObject* NewCapsule(DLManagedTensor* tensor) {
+  HANDOFF_SYNC_POINT(tensor, "make capsule");
+  return PyCapsule_New(tensor, kLegacyName, DestroyCapsule);
+}
+
+PyObject* NewCapsule(DLManagedTensorVersioned* tensor) {
+  HANDOFF_SYNC_POINT(tensor, "make capsule");
+  return PyCapsule_New(tensor, kVersionedName, DestroyCapsule);
+}
+
+Taken TakeFromCapsule(PyObject* capsule, bool fails) {
+  if (Has(Defect::kCheckThenRename)) return TakeUnlocked(capsule, fails);
+  // A capsule's fields are plain memory: whoever shares one must bring the lock (python/cpython#146612). The object's own
+  // critical section is the one that all consumers can agree on without knowing each other. It would be given up if the thread
+  // detached in between, but nothing in it blocks or runs Python code, so that check and rename are one step.
+  Taken taken;
+  HANDOFF_SYNC_POINT(capsule, "lock capsule");
+  Py_BEGIN_CRITICAL_SECTION(capsule);
+  taken = TakeUnlocked(capsule, fails);
+  Py_END_CRITICAL_SECTION();
+  return taken;
+}
+
+}  // namespace handoff::dlpack
