@@ -12,6 +12,7 @@ from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress
 
 PLAIN = ("plain", "gcc")  # no sanitizer: unit tests with clang, and with GCC
+FUZZ = "fuzz/all"  # CMake's name for whatever the folder fuzz/ defines, without the unit tests
 PRESETS = (*interpreter.SANITIZERS, *PLAIN)
 
 
@@ -66,7 +67,7 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> 
                 stamp.write_text(wanted)
             words = ["cmake", "--build", str(where), "-j", str(machine.cores())]
             for target in targets:
-                words += ["--target", choose("build target", target, executables(where))]
+                words += ["--target", choose("build target", target, [FUZZ, *executables(where)])]
             progress.run(f"building build/{preset}", words, log=log, cwd=ROOT)
         except Failure as failure:
             raise Failure(f"{failure}{_first_error(cache.logs / log)}") from failure

@@ -113,7 +113,7 @@ class Campaign:
                     if not self._stop.is_set():
                         job.error = f"error (exit {code}); see {log.name}"
                     break
-                job.executions = max(job.executions, before + job.now.executions)
+                job.executions = max(job.executions, before + 1)  # libFuzzer may die before its first status line
         job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
 
     def _log(self, job: Job) -> Path:
@@ -139,7 +139,10 @@ class Campaign:
         if self._plan.seed is not None:
             words.append(f"-seed={self._plan.seed + launch}")
         process = Process(
-            job.target.binaries[job.sanitizer], words + self._corpora(job.target), self._plan.choices.environment(), folder
+            job.target.binaries[job.sanitizer],
+            words + self._corpora(job.target, folder, launch),
+            self._plan.choices.environment(),
+            folder,
         )
         with self._lock:
             self._running.add(process)
@@ -153,12 +156,20 @@ class Campaign:
             log.flush()
             job.now.per_second = int(output.executions / max(time.monotonic() - start, 0.001))
 
-    def _corpora(self, target: targets.Target) -> list[str | Path]:
-        """The gathered corpus first: libFuzzer writes into the first folder. A twin fails its regression cases: they stay out."""
-        gathered = self._cache.corpus(target.name)
+    def _corpora(self, target: targets.Target, folder: Path, launch: int) -> list[str | Path]:
+        """The gathered corpus first: libFuzzer writes into the first folder.
+
+        A twin fails its regression cases and often the seeds too: it gets the seeds once, then nothing, or it would never get
+        past them. What it gathers is thrown away.
+        """
+        if self._plan.choices.twin:
+            gathered = folder / f"corpus-{launch}"
+            committed = ["seed"] if launch == 0 else []
+        else:
+            gathered = self._cache.corpus(target.name)
+            committed = ["seed", "regression"]
         gathered.mkdir(parents=True, exist_ok=True)
-        committed = ["seed"] if self._plan.choices.twin else ["seed", "regression"]
-        return [gathered, *(folder for name in committed if (folder := targets.CORPUS / target.name / name).is_dir())]
+        return [gathered, *(place for name in committed if (place := targets.CORPUS / target.name / name).is_dir())]
 
     def _collect(self, job: Job, code: int) -> bool:
         """Keeps the file that the process named; False when it named none, which is an error of the harness."""

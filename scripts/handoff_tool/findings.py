@@ -42,10 +42,9 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:  # two jobs of one target may find the same thing at once
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = read_meta(folder)
-        if known:
-            known.seen += 1
-            write_atomically(folder / META, json.dumps(asdict(known), indent=1) + "\n")
+        if (folder / META).exists():
+            facts = json.loads((folder / META).read_text())
+            write_atomically(folder / META, json.dumps(facts | {"seen": facts["seen"] + 1}, indent=1) + "\n")
             old = next(iter(case_files(folder)), case)
             case.unlink(missing_ok=True)
             return old, False

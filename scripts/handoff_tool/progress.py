@@ -41,7 +41,11 @@ class Progress:
         def report() -> None:
             # A terminal gets one moving line; a log file a line now and then.
             while not done.wait(0.5 if self._live else 30):
-                text = f"{head}: {seconds_text(time.monotonic() - start)} of about {seconds_text(estimate)}"
+                elapsed = time.monotonic() - start
+                about = (
+                    f"of about {seconds_text(estimate)}" if elapsed <= estimate else f"(estimate was {seconds_text(estimate)})"
+                )
+                text = f"{head}: {seconds_text(elapsed)} {about}"
                 print(f"\r\x1b[K{text}" if self._live else text, end="" if self._live else "\n", file=sys.stderr, flush=True)
 
         if not self._live:

@@ -80,7 +80,7 @@ def built() -> dict[str, Target]:
     """All targets found in the build folders, by name. Empty before the first build."""
     found: dict[str, Target] = {}
     for sanitizer in interpreter.SANITIZERS:
-        for binary in sorted((builds.folder(sanitizer) / "fuzz").rglob("*")):
+        for binary in sorted((builds.folder(sanitizer) / "fuzz").glob("*")):
             if not binary.is_file() or binary.suffix or not os.access(binary, os.X_OK):
                 continue
             if binary.name not in found:

@@ -62,11 +62,12 @@ def build(args: argparse.Namespace, cache: Cache) -> int:
     return CLEAN
 
 
-def _built(cache: Cache, sanitizers: list[str]) -> dict[str, targets.Target]:
-    """All targets, set up and built first where that is missing."""
+def _built(cache: Cache, sanitizers: list[str], more: bool = False) -> dict[str, targets.Target]:
+    """All targets, set up and built first where that is missing; with `more`, everything else too."""
+    targets_to_build = [] if more else [builds.FUZZ]
     progress = Progress(len(sanitizers), cache.logs)
     for sanitizer in sanitizers:
-        builds.build(cache, sanitizer, [], progress)
+        builds.build(cache, sanitizer, targets_to_build, progress)
     return targets.built()
 
 
@@ -120,7 +121,7 @@ def explain(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def bench(args: argparse.Namespace, cache: Cache) -> int:
-    everything = _built(cache, _sanitizers(args))
+    everything = _built(cache, _sanitizers(args), more=True)
     if args.kind == "throughput":
         result = benches.throughput(_sanitizers(args))
         _emit(args, result, benches.throughput_text(result))
