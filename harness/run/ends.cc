@@ -36,6 +36,9 @@ void Claim() {
   WaitForEver();
 }
 
+// Whether there has been an execution: the case of the last one is in the exchange.
+bool HasCase() { return ends.place.exchange != nullptr && ends.place.exchange->case_size > 0; }
+
 void PrintEnd(const char* kind, const char* rule, const char* detail) {
   WriteText("handoff: ");
   WriteText(kind);
@@ -151,15 +154,15 @@ long Now() {
 }
 
 void PrepareEnds(const EndsPlace& place) {
-  static bool exit_handler_is_set = false;
   ends.place = place;
   ends.ending = 0;
   ends.ending_since = 0;
   ends.report_since = 0;
+  ends.report_kind = nullptr;
   oracle::SetVerdictHandler(HandleVerdict);
   schedule::SetFailureHandler(HandleFailure);
   SetSanitizerHooks(place.report_file);
-  if (!exit_handler_is_set) exit_handler_is_set = std::atexit(HandleExit) == 0;
+  std::atexit(HandleExit);  // each time: the last one registered runs first, and libFuzzer registers its own in between
 }
 
 void BeginExecution(const std::uint8_t* bytes, std::size_t size) {
@@ -193,7 +196,7 @@ void EndAtOnce(const char* file_name, int code) {
   const Exchange* exchange = ends.place.exchange;
   if (ends.place.role == Role::kColdChild) LeaveAtOnce(code);
   if (ends.place.report_file >= 0) CopyFile(ends.place.report_file, 2);
-  if (exchange != nullptr && exchange->case_size > 0 && ends.running) {
+  if (HasCase() && (ends.running || code != kExitInterrupted)) {
     if (WriteArtifact(file_name, exchange->case_bytes, exchange->case_size, path)) PrintPath(PhraseOf(code), path);
   }
   LeaveAtOnce(code);
@@ -218,7 +221,8 @@ void End(EndKind end, const char* kind, const char* rule, const char* detail) {
     EndAtOnce(FileOf(end), CodeOf(end));
   }
   Observe(end, kind, rule, detail, &ends.place.exchange->warm);
-  if (ends.place.role == Role::kWarm && ends.running) EndWarm(end);
+  // Between executions too: memory that the last one has broken may be noticed by whoever uses it next, libFuzzer for one.
+  if (ends.place.role == Role::kWarm && HasCase()) EndWarm(end);
   PrintEnd(kind, rule, detail);
   EndAtOnce(FileOf(end), CodeOf(end));
 }

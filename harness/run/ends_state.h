@@ -14,9 +14,11 @@ struct EndsState {
   // alarm afterwards (kAnswerSeconds, kReportSeconds) makes an end without them.
   long ending_since = 0;
   long report_since = 0;
-  bool running = false;               // between BeginExecution and EndExecution
-  const char* signal_kind = nullptr;  // of the fatal signal that is being reported
-  std::uint64_t executions = 0;       // begun so far, for the watchdog
+  bool running = false;  // between BeginExecution and EndExecution
+  // What is being reported since then: a fatal signal by the sanitizer's handler, or a time-out's stack. Null: nothing.
+  const char* report_kind = nullptr;
+  EndKind report_end = EndKind::kNone;
+  std::uint64_t executions = 0;  // begun so far, for the watchdog
 };
 extern EndsState ends;
 

@@ -8,6 +8,7 @@
 
 #include "harness/case/binary.h"
 #include "harness/case/text.h"
+#include "harness/report/explanation.h"
 #include "harness/report/signature.h"
 #include "harness/run/artifact.h"
 
@@ -17,6 +18,42 @@ namespace {
 
 // For one cold run of a confirmation: most of what waits longer waits for ever.
 constexpr int kColdSeconds = 5;
+
+// What scripts/handoff is to be called with, after the verb.
+std::string CommandTail(const std::string& path, std::string_view twin) {
+  return path + (twin.empty() ? "" : " --twin " + std::string(twin));
+}
+
+std::string DescribeOperation(const Alphabet& alphabet, const Operation& operation) {
+  const OperationKind& kind = alphabet.operations[operation.code];
+  std::string text(kind.name);
+  for (int i = 0; i < kind.argument_count; ++i) {
+    const Argument& argument = kind.arguments[static_cast<std::size_t>(i)];
+    const std::uint8_t value = operation.arguments[static_cast<std::size_t>(i)];
+    text.append(" ").append(argument.name).append("=");
+    text += argument.value_names.empty() ? std::to_string(value) : std::string(argument.value_names[value]);
+  }
+  return text;
+}
+
+// "thread A does not give way to B in its operation 2 (consume slot=0), behind 1 sync point and 17 accesses"
+std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switch& decision) {
+  const std::string to(1, ThreadName(decision.to));
+  if (decision.thread == kGate) return "thread " + to + " does not begin";
+  const std::string from(1, ThreadName(decision.thread));
+  std::string text =
+      "thread " + from + " does not give way to " + to + " in its operation " + std::to_string(decision.at.operation);
+  if (decision.thread < c.threads.size() && decision.at.operation < c.threads[decision.thread].size()) {
+    text += " (" + DescribeOperation(alphabet, c.threads[decision.thread][decision.at.operation]) + ")";
+  }
+  return text + ", behind " + std::to_string(decision.at.sync) + " sync points and " + std::to_string(decision.at.access) +
+         " accesses";
+}
+
+std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::optional<Decisive>& decisive) {
+  if (!decisive) return "";
+  return "It passes if " + DescribeWithout(alphabet, c, c.switches[decisive->index]) + ", and all other decisions stay the same.";
+}
 
 }  // namespace
 
@@ -110,10 +147,11 @@ void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& ou
 void Publisher::Print(const Case& c, const Outcome& outcome, const std::optional<Decisive>& decisive, const std::string& path,
                       bool confirmed) const {
   const Finding finding = FindingOf(c, outcome);
-  (void)decisive;
-  std::fprintf(stderr, "FINDING\n%s %s\n%s\nREPORT\n%s\n%s\nDEDUP_TOKEN: %s\n", finding.kind.c_str(), finding.detail.c_str(),
-               path.c_str(), finding.report.c_str(), confirmed ? "" : "unconfirmed",
-               Signature(finding, target_.alphabet).c_str());
+  const std::string why = DescribeWhy(target_.alphabet, c, decisive);
+  const std::string replay = "scripts/handoff replay " + CommandTail(path, finding.twin);
+  const std::string text = Explain(finding, target_.alphabet, {.why = why, .replay = replay, .test = ""});
+  if (!confirmed) std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
+  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace handoff

@@ -32,6 +32,9 @@ int __lsan_is_turned_off() { return 1; }
 // support. race_top only: `race` would hide every race below a function. None may name code of ours.
 const char* __tsan_default_suppressions() {
   return
+      // Ours: fibers share the thread-locals in which libstdc++'s call_once hands its callable over. They are saved at each
+      // change of fibers (harness/schedule/fiber.h), which TSan does not see.
+      "race_top:std::once_flag::_Prepare_execution\n"
       // Type caches: version tags and slots of types are set without a lock and read by other threads (python/cpython 3.13,
       // Tools/tsan/suppressions_free_threading.txt; slots: gh-127266).
       "race_top:assign_version_tag\n"

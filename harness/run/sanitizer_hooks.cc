@@ -18,7 +18,7 @@ namespace {
 
 // The kind is refined from the report's text by whoever reads it (publish.cc); a fatal signal is its own kind.
 [[noreturn]] void EndReported(const char* kind) {
-  End(EndKind::kFinding, ends.signal_kind != nullptr ? ends.signal_kind : kind, "", "");
+  End(EndKind::kFinding, ends.report_kind != nullptr && ends.report_end == EndKind::kFinding ? ends.report_kind : kind, "", "");
 }
 
 void OnAsanReport(const char*) { EndReported("memory-error"); }

@@ -69,8 +69,9 @@ void OnFatal(int signal, siginfo_t* info, void* context) {
   const KernelAction& sanitizer = sanitizer_actions[i];
   const bool can_report = (sanitizer.flags & SA_SIGINFO) != 0 && sanitizer.handler > 1;
   // A fault inside the report of a fault, or while another end is on its way: no second report.
-  if (can_report && ends.signal_kind == nullptr && ends.ending == 0) {
-    ends.signal_kind = kFatalKinds[i];
+  if (can_report && ends.report_kind == nullptr && ends.ending == 0) {
+    ends.report_end = EndKind::kFinding;
+    ends.report_kind = kFatalKinds[i];
     ends.report_since = Now();
     // Comes back to us as a death callback (sanitizer_hooks.cc).
     reinterpret_cast<Handler>(sanitizer.handler)(signal, info, context);  // NOLINT(performance-no-int-to-ptr)
@@ -158,6 +159,7 @@ int Holder() {
   const schedule::Record& record = schedule::CurrentRecord();
   if (record.step_count == 0) return -1;
   const schedule::Step& last = record.steps[(record.step_count - 1) % schedule::kMaxSteps];
+  if (last.kind == schedule::StepKind::kExit) return -1;  // nobody was left to switch to
   return last.kind == schedule::StepKind::kSwitch ? last.to : last.thread;
 }
 
@@ -175,9 +177,13 @@ void FindStack(const void* context) {
     timespec wait = {.tv_sec = 0, .tv_nsec = 50'000'000};
     RawSyscall(SYS_futex, Word(&stack_done), FUTEX_WAIT_PRIVATE, 0, Word(&wait));
   }
+  if (__atomic_load_n(&stack_done, __ATOMIC_ACQUIRE) == 0) CollectFrames(context, own);  // better than nothing
 }
 
 [[noreturn]] void EndTimeout(const void* context) {
+  ends.report_since = Now();  // from here on the alarm only sees to it that we get on
+  ends.report_end = EndKind::kTimeout;
+  ends.report_kind = "timeout";
   static char detail[] = "one execution took longer than      s: raise the limit with -timeout=, or look at where it stands";
   int seconds = ends.place.timeout_seconds;
   for (int i = 34; i >= 31 && seconds > 0; --i, seconds /= 10) detail[i] = static_cast<char>('0' + seconds % 10);
@@ -193,7 +199,7 @@ void OnAlarm(int, siginfo_t*, void* context) {
   if (ends.ending != 0 || ends.report_since != 0) {
     if (ends.ending_since != 0 && now - ends.ending_since > kAnswerSeconds + kReportSeconds)
       EndAtOnce("unconfirmed", kExitFinding);
-    if (ends.ending == 0 && now - ends.report_since > kReportSeconds) End(EndKind::kFinding, ends.signal_kind, "", "");
+    if (ends.ending == 0 && now - ends.report_since > kReportSeconds) End(ends.report_end, ends.report_kind, "", "");
     return;
   }
   if (!ends.running || ends.executions != seen) {
