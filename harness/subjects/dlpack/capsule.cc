@@ -22,6 +22,9 @@ namespace {
 constexpr int kSlots = 3;
 constexpr int kBoxes = 2;
 
+// Rounds of Finish: a chain of re-exports is no longer than the operations of a case, and each round ends one link at least.
+constexpr int kMaxRounds = kMaxOperations;
+
 enum Code : std::uint8_t {
   kExport,
   kConsume,
@@ -179,12 +182,14 @@ class CapsuleSubject final : public Subject {
   void ReleaseDetached(int thread);
   void ReleaseOnNewThread(int thread);
   void FinalizeWithTensors();
+  void DropEverything();
 
   Slot slots_[kSlots];                   // capsules; any thread
   Slot boxes_[kBoxes];                   // Python arrays; any thread
   Array* native_[kMaxThreads] = {};      // each by its thread only; owns a reference
   PyObject* objects_[kMaxThreads] = {};  // each by its thread only; owns a reference to a Python array
   std::atomic<bool> finalize_{false};    // relaxed: read when all operations have ended
+  int rounds_ = 0;                       // of Finish in this execution
 };
 
 void CapsuleSubject::Initialize(const char* argv0) {
@@ -197,6 +202,7 @@ void CapsuleSubject::Initialize(const char* argv0) {
 void CapsuleSubject::Begin(const Case& /*c*/) {
   ledger::Reset();
   finalize_.store(false, std::memory_order_relaxed);
+  rounds_ = 0;
 }
 
 // Takes the tensor out of the capsule in `slot`, which stays there for others to find used.
@@ -327,8 +333,7 @@ void CapsuleSubject::FinalizeWithTensors() {
   }
 }
 
-bool CapsuleSubject::NeedsFinish() {
-  if (finalize_.load(std::memory_order_relaxed)) FinalizeWithTensors();
+void CapsuleSubject::DropEverything() {
   python::AttachMain();
   for (Slot& slot : slots_) DropObject(Swap(slot, nullptr));
   for (Slot& box : boxes_) DropObject(Swap(box, nullptr));
@@ -337,15 +342,20 @@ bool CapsuleSubject::NeedsFinish() {
     HoldObject(thread, nullptr);
   }
   python::DetachMain();
-  // What is left belongs to carriers: CPython has queued it for them.
-  return ledger::Outstanding();
+}
+
+// What is left after the drop belongs to carriers: CPython has queued it for them. What one of them destroys may in turn belong
+// to another, so that a chain takes several rounds.
+bool CapsuleSubject::NeedsFinish() {
+  if (rounds_++ == 0) {
+    if (finalize_.load(std::memory_order_relaxed)) FinalizeWithTensors();
+    DropEverything();
+  }
+  return ledger::Outstanding() && rounds_ <= kMaxRounds;
 }
 
 void CapsuleSubject::End() {
   python::AttachMain();
-  // One carrier's destructors may queue objects for another that has drained already. A collection merges them all; it is slow,
-  // and chains of that kind are short and rare.
-  for (int round = 0; round < 3 && ledger::Outstanding(); ++round) PyGC_Collect();
   python::CheckGilIsOff();
   python::DetachMain();
   ledger::Judge();

@@ -48,7 +48,7 @@ class Workers {
   // Ends the process: with 0, unless an oracle or a sanitizer has something to say.
   [[noreturn]] void Finish() {
     for (int t = 0; t < kThreads; ++t) Send(t, kMeet, std::memory_order_acq_rel);
-    if (subject_->NeedsFinish()) {
+    while (subject_->NeedsFinish()) {
       for (int t = 0; t < kThreads; ++t) Send(t, kFinish, std::memory_order_acq_rel);
     }
     subject_->End();
