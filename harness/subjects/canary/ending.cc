@@ -33,7 +33,10 @@ class Ending final : public Subject {
   }
 
   bool NeedsFinish() override { return at_finish_; }
-  void Finish(int /*thread*/) override { Act(); }
+  void Finish(int /*thread*/) override {
+    at_finish_ = false;  // one round is enough
+    Act();
+  }
 
   void End() override {
     if (at_end_) Act();
