@@ -55,9 +55,9 @@ void* CreatedMain(void* argument) {
   return birth.routine(birth.argument);
 }
 
-// The created thread with this handle, or -1.
+// The created thread with this handle, or -1. The last one: libc gives the handle of a joined thread to a later one.
 int FindThread(pthread_t handle) {
-  for (int i = 0; i < state.count; ++i) {
+  for (int i = state.count - 1; i >= 0; --i) {
     const Thread& thread = state.threads[i];
     if (thread.created && pthread_equal(thread.handle, handle) != 0) return i;
   }
@@ -97,7 +97,7 @@ int pthread_join(pthread_t handle, void** result) {
     if (id >= 0) {
       Thread& thread = state.threads[id];
       Point(PointKind::kSync, &thread, "pthread_join");
-      while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, false);
+      while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, kNoLimit);
     }
   }
   return Real_pthread_join()(handle, result);
@@ -125,7 +125,7 @@ int pause() {
     WakeDriver();
     for (;;) RawSyscall(SYS_futex, 0, 0);
   }
-  Block(&state.threads[Self()].waits_on, WaitOn::kForever, false);
+  Block(&state.threads[Self()].waits_on, WaitOn::kForever, kNoLimit);
   errno = EINTR;
   return -1;
 }
