@@ -15,6 +15,7 @@ enum class State : std::uint8_t { kFresh, kConsumed, kReleased, kDeleted };
 struct Tensor {
   const void* address;  // of the struct; not owned, and stale once the tensor is deleted
   State state;
+  bool taken;  // a consumer has had it
   int borrowers;
   View view;
 };
@@ -144,6 +145,7 @@ int Exported(const void* tensor, const View& view) {
   Tensor& t = tensors[number];
   t.address = tensor;
   t.state = State::kFresh;
+  t.taken = false;
   t.borrowers = 0;
   t.view = view;
   Unlock();
@@ -174,6 +176,7 @@ int Consumed(const void* tensor) {
          Word(t.state));
   }
   t.state = State::kConsumed;
+  t.taken = true;
   Unlock();
   return number;
 }
@@ -182,15 +185,16 @@ void Released(int tensor, Owner owner) {
   Lock();
   Tensor& t = tensors[tensor];
   if (tensor < 1 || tensor > tensor_count) Fail("protocol", "R2", "Somebody releases a tensor that was never exported.");
+  if (owner == Owner::kHandle && t.taken) {
+    Fail("double-delete", "R10",
+         "The handle calls the deleter of tensor %d, which a consumer took and which is %s. The destructor of a renamed handle "
+         "does "
+         "nothing: the consumer deletes.",
+         tensor, Word(t.state));
+  }
   if (t.state == State::kDeleted || t.state == State::kReleased) {
     Fail("double-delete", "R3", "The %s calls the deleter of tensor %d, which is %s. A deleter runs once.",
          owner == Owner::kHandle ? "handle" : "consumer", tensor, Word(t.state));
-  }
-  if (owner == Owner::kHandle && t.state == State::kConsumed) {
-    Fail("delete-while-held", "R10",
-         "The handle calls the deleter of tensor %d, which is held by its consumer. The destructor of a renamed handle does "
-         "nothing.",
-         tensor);
   }
   if (owner == Owner::kConsumer && t.state == State::kFresh) {
     Fail("protocol", "R8", "A consumer calls the deleter of tensor %d without having taken it. Rename the handle first.", tensor);

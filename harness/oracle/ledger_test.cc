@@ -95,13 +95,16 @@ TEST_F(LedgerTest, ReleasingTwiceIsADoubleDelete) {
   Exchange e;
   Consumed(&e.tensor);
   Released(e.number, Owner::kConsumer);
-  EXPECT_DEATH(Released(e.number, Owner::kHandle), "double-delete R3");
+  EXPECT_DEATH(Released(e.number, Owner::kConsumer), "double-delete R3");
 }
 
 TEST_F(LedgerTest, AHandleThatDeletesAConsumedTensorBreaksR10) {
   Exchange e;
   Consumed(&e.tensor);
-  EXPECT_DEATH(Released(e.number, Owner::kHandle), "delete-while-held R10");
+  EXPECT_DEATH(Released(e.number, Owner::kHandle), "double-delete R10.*held by its consumer");
+  Released(e.number, Owner::kConsumer);
+  e.Delete();
+  EXPECT_DEATH(Released(e.number, Owner::kHandle), "double-delete R10.*which is deleted");
 }
 
 TEST_F(LedgerTest, AConsumerThatDeletesWithoutTakingBreaksR8) {

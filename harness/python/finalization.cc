@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <csignal>
+#include <cstdio>
 #include <initializer_list>
 
 #include "harness/oracle/verdict.h"
@@ -13,11 +15,41 @@
 namespace handoff::python {
 namespace {
 
-constexpr int kCleanExit = 42;  // nothing else ends a process with it
+// Nothing else ends a process with these.
+constexpr int kCleanExit = 42;
+constexpr int kVerdictExit = 43;
+
+// A verdict on its way through a pipe.
+struct Message {
+  char kind[64];
+  char rule[16];
+  char detail[1024];
+};
+static_assert(sizeof(Message) <= PIPE_BUF, "written in one piece");
+int verdict_pipe[2];
+
+void SendVerdict(const oracle::Verdict& verdict) {
+  Message message{};
+  std::snprintf(message.kind, sizeof message.kind, "%s", verdict.kind);
+  std::snprintf(message.rule, sizeof message.rule, "%s", verdict.rule);
+  std::snprintf(message.detail, sizeof message.detail, "%s", verdict.detail);
+  const bool sent = write(verdict_pipe[1], &message, sizeof message) == sizeof message;
+  _exit(sent ? kVerdictExit : 1);
+}
+
+[[noreturn]] void RepeatVerdict() {
+  // Static: a verdict borrows its strings until the process ends.
+  static Message message;
+  if (read(verdict_pipe[0], &message, sizeof message) != sizeof message) {
+    oracle::Fail("harness", "", "Expected a verdict from the child that finalises, found none.");
+  }
+  oracle::Fail(message.kind, message.rule, "%s", message.detail);
+}
 
 // A crash of the child is an answer, not a finding of the child's own: no handler, no report, no file.
 void BecomeQuiet() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM, SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
+  oracle::SetVerdictHandler(&SendVerdict);
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(null, STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
@@ -33,17 +65,27 @@ void BecomeQuiet() {
   _exit(kCleanExit);
 }
 
-}  // namespace
-
-AfterFinalization FinalizeInChild(void (*work)(void*), void* context) {
-  BeforeFork();
-  const pid_t child = fork();
-  if (child == 0) RunChild(work, context);
-  AfterForkParent();
-  if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", errno);
+int WaitFor(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  return status;
+}
+
+}  // namespace
+
+AfterFinalization FinalizeInChild(void (*work)(void* context), void* context) {
+  if (pipe2(verdict_pipe, O_CLOEXEC) != 0) oracle::Fail("harness", "", "Expected to make a pipe, found error %d.", errno);
+  BeforeFork();
+  const pid_t child = fork();
+  if (child == 0) RunChild(work, context);
+  const int error = errno;
+  AfterForkParent();
+  if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", error);
+  const int status = WaitFor(child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kVerdictExit) RepeatVerdict();
+  close(verdict_pipe[0]);
+  close(verdict_pipe[1]);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
     oracle::Fail("harness", "", "The system killed the child that finalises: is memory short?");
   }

@@ -17,7 +17,8 @@ inline constexpr unsigned kFinalizationSeconds = 20;
 
 // Forks, finalises the interpreter in the child, and calls `work(context)` there. The child's one thread has no thread state
 // then, like a foreign thread that outlives the interpreter; it cannot start real ones, since ThreadSanitizer refuses new threads
-// after the fork of a process that had several. Called on the detached main thread while no controlled thread runs.
+// after the fork of a process that had several. Called on the detached main thread while no controlled thread runs. What an
+// oracle says in the child (oracle::Fail) is said again here.
 AfterFinalization FinalizeInChild(void (*work)(void* context), void* context);
 
 }  // namespace handoff::python

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "harness/oracle/verdict.h"
 #include "harness/python/embed.h"
 #include "harness/python/finalization.h"
 #include "harness/python/thread_state.h"
@@ -111,6 +112,13 @@ TEST_F(PythonTest, WhatHappensAfterFinalizationIsSeenInAChild) {
   EXPECT_EQ(FinalizeInChild([](void*) { PyGILState_Ensure(); }, nullptr), AfterFinalization::kCrashed);
   AttachMain();
   EXPECT_EQ(Evaluate("1 + 1"), "2");
+}
+
+TEST_F(PythonTest, AVerdictOfTheChildIsSaidAgain) {
+  DetachMain();
+  const auto work = [](void*) { oracle::Fail("double-delete", "R3", "tensor %d", 7); };
+  EXPECT_DEATH(FinalizeInChild(work, nullptr), "verdict: double-delete R3: tensor 7");
+  AttachMain();
 }
 
 TEST_F(PythonTest, AForkedChildHasAWorkingInterpreter) {

@@ -84,8 +84,7 @@ struct TwinOf {
   Defect defect;
 };
 constexpr std::array<TwinOf, 10> kTable = {{
-    {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says",
-      "delete-while-held"},
+    {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
      Defect::kDropWithoutDelete},

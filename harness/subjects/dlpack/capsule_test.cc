@@ -164,14 +164,13 @@ TEST_F(CapsuleTest, ARefusedTensorIsDeletedByItsConsumer) {
 // --- each twin, by the shortest program and interleaving ---
 
 TEST_F(CapsuleTest, TwinDropIgnoresName) {
-  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}),
-               "delete-while-held R10");
+  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}), "double-delete R10");
 }
 TEST_F(CapsuleTest, TwinDropWithoutDelete) {
   EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
 }
 TEST_F(CapsuleTest, TwinRenameAfterFailureWindow) {
-  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R3");
+  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R10");
 }
 TEST_F(CapsuleTest, TwinCheckThenRename) {
   EXPECT_DEATH(Execute("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}}, {"rename", 0, {}}, {{1, Op("consume")}}),

@@ -38,7 +38,7 @@ struct TwinOf {
   Defect defect;
 };
 constexpr std::array<TwinOf, 12> kTable = {{
-    {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "delete-while-held"},
+    {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
      Defect::kDropWithoutDelete},

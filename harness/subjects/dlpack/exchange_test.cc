@@ -113,14 +113,13 @@ TEST(ExchangeTest, OnlyOneOfTwoConsumersWins) {
 const std::vector<Step> kConsumeAndRead = {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("read")}};
 
 TEST(ExchangeTwinTest, DropIgnoresName) {
-  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}),
-               "delete-while-held R10");
+  EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}), "double-delete R10");
 }
 TEST(ExchangeTwinTest, DropWithoutDelete) {
   EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
 }
 TEST(ExchangeTwinTest, RenameAfterFailureWindow) {
-  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R3");
+  EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R10");
   Execute("safe", {{0, Export("legacy")}, {1, Op("refuse")}});
 }
 TEST(ExchangeTwinTest, CheckThenRename) {
