@@ -131,8 +131,9 @@ def _search(tally: Tally, source: Source, seed: int) -> None:
     corpus = folder / "corpus"
     corpus.mkdir(parents=True)
     choices = targets.Choices(source.twin, source.strategy, source.granularity)
+    places = [corpus, *(targets.seeds(source.target.name) if seed % 2 else [])]  # with and without a start
     words: list[str | Path] = [
-        corpus,
+        *places,
         f"-artifact_prefix={folder}/",
         f"-seed={seed}",
         f"-max_total_time={SEARCH_SECONDS}",

@@ -1,5 +1,6 @@
 """`build`: configures and compiles one preset with what set-up found."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -42,8 +43,9 @@ def definitions(parts: setup.Parts, preset: str) -> dict[str, str]:
     return chosen
 
 
-def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> Built:
-    """Sets up what is missing, configures when needed, compiles; quiet when there is nothing to do."""
+def build(cache: Cache, preset: str, targets: list[str], progress: Progress | None = None) -> Built:
+    """Sets up what is missing, configures when needed, compiles. Without `progress` the caller shows its own."""
+    runner = Progress(1, cache.logs)
     parts = setup.ensure(cache)
     where = folder(preset)
     command = [
@@ -60,15 +62,15 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress) -> 
     )
     log = f"build-{preset}.log"
     (cache.logs / log).unlink(missing_ok=True)
-    with progress.step(f"build ({preset})", 120):
+    with progress.step(f"build ({preset})", 120) if progress else contextlib.nullcontext():
         try:
             if not stamp.exists() or stamp.read_text() != wanted or not (where / "build.ninja").exists():
-                progress.run(f"configuring build/{preset}", command, log=log, cwd=ROOT)
+                runner.run(f"configuring build/{preset}", command, log=log, cwd=ROOT)
                 stamp.write_text(wanted)
             words = ["cmake", "--build", str(where), "-j", str(machine.cores())]
             for target in targets:
                 words += ["--target", choose("build target", target, [FUZZ, *executables(where)])]
-            progress.run(f"building build/{preset}", words, log=log, cwd=ROOT)
+            runner.run(f"building build/{preset}", words, log=log, cwd=ROOT)
         except Failure as failure:
             raise Failure(f"{failure}{_first_error(cache.logs / log)}") from failure
     return Built(preset, where)

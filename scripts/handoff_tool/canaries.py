@@ -8,15 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff_tool import machine, process, targets
+from handoff_tool import interpreter, machine, process, targets
 from handoff_tool.outcome import CLEAN, FINDING, TIMEOUT, Failure
 from handoff_tool.output import Output
 from handoff_tool.places import ROOT
 
 TABLE = ROOT / "fuzz" / "canary" / "expectations.txt"
 PREFIX = "canary_"
-STRATEGIES = ("random", "pct", "bytes", "pos", "surw")  # `listed` is what every replay runs under
-COARSE = ("pos", "surw")  # decide at each point, hence never at an access
+# `listed` is what every replay runs under; pos and surw decide at each point, hence never at an access.
+FINEST = (
+    ("random", "access"),
+    ("pct", "access"),
+    ("bytes", "access"),
+    ("pos", "sync"),
+    ("surw", "sync"),
+    ("random", "sync"),
+    ("random", "op"),
+)
+ALL = (*FINEST, ("pct", "sync"), ("bytes", "sync"), ("pct", "op"), ("bytes", "op"), ("pos", "op"), ("surw", "op"))
+SAFE = (("random", "access"), ("surw", "sync"))
+PROOFS = ("canary_data_race", "canary_hidden_race")  # that the scheduler is invisible: under every mode there is
 SAFE_RUNS = 1500
 LIMIT = 60.0  # seconds to find what must be found; no verdict on speed, an end for what is never found
 _UNREPEATABLE = "nondeterminism"
@@ -60,39 +71,25 @@ def read(path: Path = TABLE) -> list[Row]:
 
 
 def checks(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[Check]:
-    """Broken canaries under every strategy and granularity that can find them; the safe ones under the same modes."""
+    """Broken canaries wherever they can be found, the safe ones beside them, and both once more on threads."""
     silent: set[tuple[str, str]] = set()
     for row in rows:
+        if row.sanitizer not in interpreter.SANITIZERS:
+            continue
         target = everything.get(row.target)
         if target is None or row.sanitizer not in target.binaries:
+            raise Failure(f"{TABLE.name} names {row.target} ({row.sanitizer}), which is not built.")
+        modes = ALL if row.target in PROOFS else FINEST
+        loud = [(s, g, row.expected[g], "") for s, g in modes if row.expected[g]]
+        if row.expected["access"] and target.carrier == "fiber":
+            loud.append(("random", "access", row.expected["access"], "thread"))
+        yield from (Check(target, row.sanitizer, targets.Choices(row.twin, s, g, carrier=c), kinds) for s, g, kinds, c in loud)
+        if (row.target, row.sanitizer) in silent:
             continue
-        for granularity in targets.GRANULARITIES:
-            for strategy in STRATEGIES:
-                if strategy in COARSE and granularity == "access":
-                    continue
-                if row.expected[granularity]:
-                    yield Check(
-                        target, row.sanitizer, targets.Choices(row.twin, strategy, granularity), row.expected[granularity]
-                    )
-        if (row.target, row.sanitizer) not in silent:
-            silent.add((row.target, row.sanitizer))
-            yield from (
-                Check(target, row.sanitizer, targets.Choices("", s, g), frozenset())
-                for s, g in zip(STRATEGIES, ("access", "access", "access", "sync", "sync"), strict=True)
-            )
-    yield from _on_threads(rows, everything)
-
-
-def _on_threads(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[Check]:
-    """What runs on fibers, once more on threads: a race that a scheduler's own edges would hide shows here first."""
-    for row in rows:
-        target = everything.get(row.target)
-        if target is None or row.sanitizer not in target.binaries or target.carrier == "thread" or not row.expected["access"]:
-            continue
-        yield Check(
-            target, row.sanitizer, targets.Choices(row.twin, "random", "access", carrier="thread"), row.expected["access"]
-        )
-        yield Check(target, row.sanitizer, targets.Choices("", "random", "access", carrier="thread"), frozenset())
+        silent.add((row.target, row.sanitizer))
+        quiet = [(s, g, "") for s, g in (ALL if row.target in PROOFS else SAFE)]
+        quiet += [("random", "access", "thread")] if target.carrier == "fiber" else []
+        yield from (Check(target, row.sanitizer, targets.Choices("", s, g, carrier=c), frozenset()) for s, g, c in quiet)
 
 
 def run(check: Check) -> str:
@@ -100,11 +97,16 @@ def run(check: Check) -> str:
     binary = check.target.binaries[check.sanitizer]
     with tempfile.TemporaryDirectory(prefix="handoff-canary-") as name:
         folder = Path(name)
-        words = [
+        corpus = folder / "corpus"  # libFuzzer writes into the first folder
+        corpus.mkdir()
+        limit = f"-max_total_time={LIMIT:.0f}" if check.expected else f"-runs={SAFE_RUNS}"
+        words: list[str | Path] = [
+            corpus,
+            *targets.seeds(check.target.name),
             f"-artifact_prefix={folder}/",
             "-seed=1",
             "-timeout=2",
-            f"-max_total_time={LIMIT:.0f}" if check.expected else f"-runs={SAFE_RUNS}",
+            limit,
         ]
         output = Output()
         code = process.Process(binary, words, check.choices.environment(), folder).follow(output.feed, LIMIT + 30)

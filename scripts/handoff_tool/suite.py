@@ -42,33 +42,35 @@ class Stage:
 def run(cache: Cache, update_golden: bool) -> list[Stage]:
     environment = {"HANDOFF_UPDATE_GOLDEN": "1"} if update_golden else {}
     setup.ensure(cache)
-    stages = [_timed(_scripts, environment)]
-    progress = Progress(len(PRESETS), cache.logs)
+    progress = Progress(len(PRESETS) * 2 + 4, cache.logs)
+    stages: list[Stage] = []
+
+    def stage(name: str, estimate: float, function: Any, *arguments: Any) -> Stage:
+        start = time.monotonic()
+        stages.append(Stage(name))
+        with progress.step(name, estimate):
+            try:
+                function(stages[-1], *arguments)
+            except Failure as failure:
+                stages[-1].judge(False, str(failure))
+        stages[-1].seconds = time.monotonic() - start
+        print("\n".join([stages[-1].line(), *(f"    {note}" for note in stages[-1].notes)]), file=sys.stderr, flush=True)
+        return stages[-1]
+
+    stage("scripts", 10, _scripts, environment)
     for preset in PRESETS:
-        stages.append(_timed(_build, cache, preset, progress))
-        if not stages[-1].failed:
-            stages.append(_timed(_ctest, cache, preset, environment))
+        if not stage(f"build {preset}", 150, _build, cache, preset).failed:
+            stage(f"ctest {preset}", 120, _ctest, cache, preset, environment)
     everything = targets.built()
     if everything:
-        stages += [
-            _timed(_canaries, everything),
-            _timed(_smoke, cache, canaries.others(everything)),
-            _timed(_regressions, everything),
-        ]
+        stage("canaries", 400, _canaries, everything)
+        stage("smoke", 30, _smoke, cache, canaries.others(everything))
+        stage("regression corpus", 30, _regressions, everything)
     return stages
 
 
-def _timed(function: Any, *arguments: Any) -> Stage:
-    start = time.monotonic()
-    stage: Stage = function(*arguments)
-    stage.seconds = time.monotonic() - start
-    print("\n".join([stage.line(), *(f"    {note}" for note in stage.notes)]), file=sys.stderr, flush=True)
-    return stage
-
-
-def _scripts(environment: dict[str, str]) -> Stage:
+def _scripts(stage: Stage, environment: dict[str, str]) -> None:
     """The command's own tests, in a process of their own."""
-    stage = Stage("scripts")
     command = [sys.executable, "-m", "unittest", "discover", "-s", str(ROOT / "scripts" / "tests"), "-t", str(ROOT / "scripts")]
     answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
     ran, bad = re.search(r"^Ran (\d+) test", answer.stderr, re.M), re.findall(r"(?:failures|errors)=(\d+)", answer.stderr)
@@ -76,21 +78,14 @@ def _scripts(environment: dict[str, str]) -> Stage:
     stage.passed = (int(ran[1]) if ran else 0) - stage.failed
     if stage.failed:
         stage.notes += answer.stderr.strip().splitlines()[-60:]
-    return stage
 
 
-def _build(cache: Cache, preset: str, progress: Progress) -> Stage:
-    stage = Stage(f"build {preset}")
-    try:
-        builds.build(cache, preset, [], progress)
-        stage.judge(True, "")
-    except Failure as failure:
-        stage.judge(False, str(failure))
-    return stage
+def _build(stage: Stage, cache: Cache, preset: str) -> None:
+    builds.build(cache, preset, [])
+    stage.judge(True, "")
 
 
-def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
-    stage = Stage(f"ctest {preset}")
+def _ctest(stage: Stage, cache: Cache, preset: str, environment: dict[str, str]) -> None:
     report, log = cache.logs / f"ctest-{preset}.xml", cache.logs / f"ctest-{preset}.log"
     report.unlink(missing_ok=True)
     command = [
@@ -115,7 +110,7 @@ def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
         )
     if not report.exists():
         stage.judge(False, f"ctest wrote no result; see {log}")
-        return stage
+        return
     for case in xml.parse(report).getroot().iter("testcase"):
         status = case.get("status")
         if status in ("disabled", "notrun") and case.find("skipped") is not None:
@@ -123,22 +118,18 @@ def _ctest(cache: Cache, preset: str, environment: dict[str, str]) -> Stage:
             continue
         printed = (case.findtext("system-out") or "").strip().splitlines()[-40:]
         stage.judge(status == "run", "\n    ".join([f"{case.get('name')} (all output: {log})", *printed]))
-    return stage
 
 
-def _canaries(everything: dict[str, targets.Target]) -> Stage:
-    stage = Stage("canaries")
+def _canaries(stage: Stage, everything: dict[str, targets.Target]) -> None:
     for _, problem in canaries.run_all(everything):
         stage.judge(not problem, problem)
-    return stage
 
 
-def _smoke(cache: Cache, everything: dict[str, targets.Target]) -> Stage:
+def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) -> None:
     """A few seconds of fuzzing for each safe target: it must start, run, and find nothing."""
-    stage = Stage("smoke")
     jobs = [campaign.Job(target, sanitizer) for target in everything.values() for sanitizer in target.binaries]
     plan = campaign.Plan(SMOKE_SECONDS, 1, targets.Choices())
-    interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=not sys.stderr.isatty()))
+    interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=True))
     if interrupted:
         raise KeyboardInterrupt
     for job in jobs:
@@ -149,20 +140,17 @@ def _smoke(cache: Cache, everything: dict[str, targets.Target]) -> Stage:
             or f"{job.executions} executions, {job.unconfirmed} unconfirmed findings"
         )
         stage.judge(ok, f"{job.target.name} ({job.sanitizer}): {what}")
-    return stage
 
 
-def _regressions(everything: dict[str, targets.Target]) -> Stage:
+def _regressions(stage: Stage, everything: dict[str, targets.Target]) -> None:
     """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process."""
-    stage = Stage("regression corpus")
     for target in everything.values():
         cases = sorted(path for path in (targets.CORPUS / target.name / "regression").glob("*") if path.is_file())
         for sanitizer, binary in target.binaries.items():
             for path in cases:
                 stage.judge(*_safe(binary, sanitizer, path))
         for path in cases:
-            stage = _twin(stage, target, path)
-    return stage
+            _twin(stage, target, path)
 
 
 def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:
@@ -170,16 +158,15 @@ def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:
     return code == CLEAN, f"{path} fails on the safe target ({sanitizer}), exit {code}"
 
 
-def _twin(stage: Stage, target: targets.Target, path: Path) -> Stage:
+def _twin(stage: Stage, target: targets.Target, path: Path) -> None:
     origin = findings.origin(path)
     if not origin.twin:
-        return stage
+        return
     sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
     for sanitizer in sanitizers:
         chosen = findings.Origin(target.name, sanitizer, origin.twin)
         code, _ = replay.once(path, chosen)
         stage.judge(code != CLEAN and code != FAILED, f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}")
-    return stage
 
 
 def summary(stages: list[Stage]) -> dict[str, Any]:

@@ -62,6 +62,12 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     return kept | {"DEBUGINFOD_URLS": ""} | dict(extra)
 
 
+def seeds(target: str) -> list[Path]:
+    """The committed seeds, if there are any, as libFuzzer takes them."""
+    folder = CORPUS / target / "seed"
+    return [folder] if folder.is_dir() else []
+
+
 def command(binary: Path, *words: str | Path) -> list[str]:
     return [*machine.without_randomisation(), str(binary), *map(str, words)]
 

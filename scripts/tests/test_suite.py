@@ -1,0 +1,63 @@
+"""The suite: it counts what its stages say, goes on behind a failure, and ends with the plain line."""
+
+from unittest import mock
+
+from handoff_tool import builds, canaries, setup, suite
+from handoff_tool.outcome import Failure
+from tests.support import World
+
+CTEST = """#!/bin/sh
+while [ "$1" != --output-junit ]; do shift; done
+cat > "$2" <<'END'
+<testsuite><testcase name="one" status="run"/><testcase name="two" status="fail"><system-out>no good</system-out></testcase>
+<testcase name="three" status="notrun"><skipped/></testcase></testsuite>
+END
+"""
+
+
+class Suite(World):
+    def setUp(self) -> None:
+        super().setUp()
+        self.tool("ctest", CTEST)
+        self.cache.logs.mkdir(parents=True)
+        for module, name, value in (
+            (setup, "ensure", lambda *_: None),
+            (suite, "_scripts", lambda stage, _: stage.judge(True, "")),
+            (builds, "build", self.build),
+            (canaries, "run_all", lambda _: []),
+        ):
+            patch = mock.patch.object(module, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.broken = ""
+
+    def build(self, _cache: object, preset: str, _targets: list[str]) -> None:
+        if preset == self.broken:
+            raise Failure("the compiler said no")
+
+    def test_failures_are_counted_and_shown(self) -> None:
+        code, out, err = self.run_command("test")
+        self.assertEqual(1, code)
+        self.assertEqual(
+            "7 passed, 3 failed, 3 skipped", out.splitlines()[-1]
+        )  # 1 script; per preset a build and one test of three
+        self.assertIn("no good", err)
+
+    def test_a_broken_build_fails_and_the_other_presets_go_on(self) -> None:
+        self.broken = "thread"
+        code, out, err = self.run_command("test")
+        self.assertEqual((1, "5 passed, 3 failed, 2 skipped"), (code, out.splitlines()[-1]))
+        self.assertIn("the compiler said no", err)
+
+    def test_regressions_must_pass_when_safe_and_fail_on_their_twin(self) -> None:
+        self.tool("ctest", CTEST.replace('"fail"', '"run"'))
+        self.target("exchange")
+        folder = self.folder / "corpus" / "exchange" / "regression"
+        folder.mkdir(parents=True)
+        (folder / "fixed").write_text("handoff case 1\n")
+        with mock.patch.object(suite, "SMOKE_SECONDS", 1.0):
+            self.assertEqual(0, self.run_command("test")[0])
+            (folder / "back").write_text("handoff case 1\n# twin: double_delete\n")
+            code, _, err = self.run_command("test")
+        self.assertEqual(1, code)
+        self.assertIn("does not fail on twin double_delete", err)
