@@ -14,6 +14,9 @@
 #include "harness/subjects/dlpack/layout.h"
 #include "harness/subjects/dlpack/operation_names.h"
 
+// LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.
+extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
+
 namespace handoff::dlpack {
 namespace {
 
