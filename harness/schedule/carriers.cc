@@ -144,13 +144,17 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   state.alive = 0;
   state.holder = -1;
   state.tickets = 0;
+  state.now = 0;
   Record& record = state.record;
   record.hash = 0xCBF29CE484222325ULL;
   record.decisions = record.accesses = 0;
   record.switch_count = record.step_count = 0;
   record.switches_lost = false;
-  record.profile = Profile{};
+  record.profile.steps = 0;
+  for (std::uint64_t& steps : record.profile.steps_of) steps = 0;
+  if (plan.pilot) state.profiler.Begin();
   ForgetObjects();
+  ForgetBarriers();
   for (int i = 0; i < plan.threads; ++i) {
     Thread& thread = state.threads[i];
     thread = Thread{};
@@ -187,17 +191,20 @@ void RunWithoutControl() {
 
 void FinishThreads() {
   const Body& body = *state.body;
-  if (body.finish == nullptr || body.needs_finish == nullptr || !body.needs_finish(body.context)) return;
-  command = Command::kFinish;
-  for (int i = 0; i < state.plan.threads; ++i) {
-    Release(&start_edge);
-    if (on_fibers) {
-      SwitchFiber(fibers[i]);
-    } else {
-      Set(&go[i]);
-      Await(&driver_go);
+  if (body.finish == nullptr || body.needs_finish == nullptr) return;
+  // What one thread finishes may leave work for another: asked again after each round.
+  while (body.needs_finish(body.context)) {
+    command = Command::kFinish;
+    for (int i = 0; i < state.plan.threads; ++i) {
+      Release(&start_edge);
+      if (on_fibers) {
+        SwitchFiber(fibers[i]);
+      } else {
+        Set(&go[i]);
+        Await(&driver_go);
+      }
+      Acquire(&end_edge);
     }
-    Acquire(&end_edge);
   }
 }
 
@@ -245,6 +252,7 @@ const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int
     RunUnderControl();
   }
   Acquire(&end_edge);
+  if (plan.pilot) state.profiler.Fill(state.record.profile);
   FinishThreads();
   return state.record;
 }

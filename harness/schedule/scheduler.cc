@@ -39,9 +39,10 @@ void RecordSwitch(const Decision& d, int next) {
   entry.at = d.at;
 }
 
-void CountStep(int thread, std::uint64_t steps) {
-  state.record.profile.steps += steps;
-  state.record.profile.steps_of[thread] += steps;
+void CountStep(int thread, PointKind kind) {
+  ++state.record.profile.steps;
+  ++state.record.profile.steps_of[thread];
+  if (state.plan.pilot) state.profiler.Note(thread, kind, state.pending[thread]);
 }
 
 // Whether the plan's granularity has points of this kind. Waits, ends, yields and spins are decisions at every granularity.
@@ -54,7 +55,7 @@ Decision Describe(PointKind kind, int current) {
   for (int i = 0; i < state.count; ++i) {
     const Thread& thread = state.threads[i];
     if (thread.state == ThreadState::kReady) d.ready |= Only(i);
-    if (thread.state == ThreadState::kWaiting && thread.timed) d.timed |= Only(i);
+    if (thread.state == ThreadState::kWaiting && thread.limit != kNoLimit) d.timed |= Only(i);
   }
   d.can_continue = current >= 0 && Has(d.ready, current);
   if (current >= 0) d.at = state.threads[current].at;
@@ -73,8 +74,10 @@ int Decide(PointKind kind, int current) {
   RecordSwitch(d, next);
   if (next != current) HashSwitch(current, d.at, next);
   if (Has(d.timed, next)) {
-    state.threads[next].state = ThreadState::kReady;
-    AddStep({.kind = StepKind::kTimeout, .thread = static_cast<std::uint8_t>(next), .at = state.threads[next].at});
+    Thread& late = state.threads[next];
+    late.state = ThreadState::kReady;
+    if (state.now < late.limit) state.now = late.limit;  // whoever asks the clock sees that time has passed
+    AddStep({.kind = StepKind::kTimeout, .thread = static_cast<std::uint8_t>(next), .at = late.at});
   }
   if (next != current && current >= 0) {
     AddStep({.kind = StepKind::kSwitch,
@@ -89,6 +92,7 @@ int Decide(PointKind kind, int current) {
 // Hands the baton from `current`, which is on this OS thread, to `next`, and returns when `current` holds it again.
 void MoveTo(int current, int next) {
   if (next == current) return;
+  state.threads[current].quiet = 0;
   state.holder = next;
   Thread& from = state.threads[current];
   const Thread& to = state.threads[next];
@@ -135,13 +139,15 @@ const Record& CurrentRecord() { return state.record; }
 void AddStep(const Step& step) { state.record.steps[state.record.step_count++ % kMaxSteps] = step; }
 
 void Disarm() {
-  const auto made = static_cast<std::uint64_t>(state.armed - handoff_budget);
+  const std::int64_t counted = state.armed - handoff_budget;
   handoff_budget = 0;
   state.armed = 0;
-  if (made == 0) return;
+  if (counted == 0) return;
+  const auto made = static_cast<std::uint64_t>(counted);
+  state.threads[self].quiet += counted;
   state.threads[self].at.access += static_cast<std::uint32_t>(made);
   state.record.accesses += made;
-  if (state.plan.granularity == Granularity::kAccess) CountStep(self, made);
+  if (state.plan.granularity == Granularity::kAccess) state.record.profile.steps += made;
 }
 
 void Arm() {
@@ -149,8 +155,11 @@ void Arm() {
   if (state.plan.granularity == Granularity::kAccess) {
     budget = state.strategy->NextAccess(self, state.threads[self].at, state.record.profile.steps);
   }
-  state.stopped_by_spin = budget > kSpinAccesses;
-  if (state.stopped_by_spin) budget = kSpinAccesses;
+  // The spin bound counts from the last point or switch, not from an access where the thread was told to go on: a replay by
+  // `listed` switches is not asked there. On a tie it is the spin that counts, for the same reason.
+  const std::int64_t left = kSpinAccesses - state.threads[self].quiet;
+  state.stopped_by_spin = budget >= left;
+  if (state.stopped_by_spin) budget = left;
   state.armed = budget;
   handoff_budget = budget;
 }
@@ -170,26 +179,30 @@ void Point(PointKind kind, const void* object, const char* what) {
              .at = thread.at,
              .what = what});
   }
-  if (kind != PointKind::kOp) CountPoint(thread);
+  if (kind != PointKind::kAccess) {
+    thread.quiet = 0;
+    CountPoint(thread);
+  }
   if (Decides(kind)) {
-    if (kind == PointKind::kOp || kind == PointKind::kSync) CountStep(id, 1);
+    if (kind == PointKind::kOp || kind == PointKind::kSync) CountStep(id, kind);
     MoveTo(id, Decide(kind, id));
   }
   state.pending[id] = 0;
   Arm();
 }
 
-bool Block(const void* object, WaitOn on, bool timed) {
+bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   Disarm();
   const int id = self;
   Thread& thread = state.threads[id];
   ++thread.at.sync;
   thread.at.access = 0;
+  thread.quiet = 0;
   CountPoint(thread);
   thread.state = ThreadState::kWaiting;
   thread.waits_on = on;
   thread.object = object;
-  thread.timed = timed;
+  thread.limit = limit;
   thread.signalled = false;
   thread.wait_ticket = ++state.tickets;
   AddStep({.kind = StepKind::kWait,
@@ -202,7 +215,7 @@ bool Block(const void* object, WaitOn on, bool timed) {
   MoveTo(id, next);
   thread.waits_on = WaitOn::kNothing;
   thread.object = nullptr;
-  thread.timed = false;
+  thread.limit = kNoLimit;
   Arm();
   return thread.signalled;
 }
@@ -245,6 +258,9 @@ int Enroll() {
 void Leave(int id) {
   Thread& thread = state.threads[id];
   thread.state = ThreadState::kDone;
+  // A created thread ends inside its only operation: a position of its own, or `listed` could not tell this decision from the
+  // last one.
+  if (thread.created) ++thread.at.sync;
   thread.at.access = 0;
   --state.alive;
   AddStep({.kind = StepKind::kExit, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
@@ -276,18 +292,15 @@ void Leave(int id) {
 void RunOperations(int id) {
   Thread& thread = state.threads[id];
   const int count = state.operations[id];
+  Arm();
   for (int k = 0; k < count; ++k) {
     AddStep({.kind = StepKind::kBegin, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
-    Arm();
     state.body->operation(state.body->context, id, k);
     Disarm();
     AddStep({.kind = StepKind::kEnd, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
     thread.at = Position{.operation = static_cast<std::uint16_t>(k + 1)};
     thread.points = 0;
-    if (k + 1 < count) {
-      Point(PointKind::kOp, nullptr, nullptr);
-      Disarm();
-    }
+    if (k + 1 < count) Point(PointKind::kOp, nullptr, nullptr);
   }
 }
 

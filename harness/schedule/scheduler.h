@@ -25,7 +25,8 @@ struct Body {
   void (*start)(void* context, int thread) = nullptr;
   // Operation `index` of `thread`, controlled.
   void (*operation)(void* context, int thread, int index) = nullptr;
-  // On each carrier, one after another, uncontrolled, when all operations have ended and `needs_finish` said so. May be null.
+  // On each carrier, one after another, uncontrolled, when all operations have ended, again as long as `needs_finish` says so.
+  // May be null.
   void (*finish)(void* context, int thread) = nullptr;
   bool (*needs_finish)(void* context) = nullptr;
 };
@@ -36,8 +37,8 @@ enum class FailureKind : std::uint8_t { kDeadlock, kLivelock, kHarness };
 using FailureHandler = void (*)(FailureKind kind, const char* text);
 void SetFailureHandler(FailureHandler handler);
 
-// Points (waits, yields and forced pre-emptions included) inside one operation before it is called a livelock. The largest
-// operation of ours that ends makes a few hundred.
+// Points (waits, yields and forced pre-emptions included, access points not) inside one operation before it is called a livelock.
+// The largest operation of ours that ends makes a few hundred.
 inline constexpr std::uint32_t kMaxPointsPerOperation = 20'000;
 // Accesses without a point after which a thread is taken for spinning and pre-empted, at every granularity (instrumented builds).
 inline constexpr std::int64_t kSpinAccesses = 100'000;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "harness/schedule/fiber.h"
+#include "harness/schedule/profiler.h"
 #include "harness/schedule/record.h"
 #include "harness/schedule/scheduler.h"
 #include "harness/schedule/strategy.h"
@@ -37,17 +38,22 @@ enum class WaitOn : std::uint8_t {
 };
 const char* WaitName(WaitOn on);
 
+// Time of an execution, in nanoseconds since its start. It is the scheduler's own (clock.cc): no verdict depends on real time.
+using Nanoseconds = std::int64_t;
+inline constexpr Nanoseconds kNoLimit = -1;
+
 enum class ThreadState : std::uint8_t { kAbsent, kReady, kWaiting, kDone };
 
 struct Thread {
   ThreadState state = ThreadState::kAbsent;
-  bool timed = false;      // the wait has a time limit
   bool signalled = false;  // the last wait ended because of a Wake, not of its time limit
   bool created = false;    // by a controlled thread, inside the run
   WaitOn waits_on = WaitOn::kNothing;
   std::uint16_t paused = 0;       // depth of Pause
   const void* object = nullptr;   // waited for; identity only
   std::uint64_t wait_ticket = 0;  // order of waiting: a Wake serves the oldest first
+  std::int64_t quiet = 0;         // accesses since the last point of another kind than kAccess, or switch
+  std::int64_t limit = kNoLimit;  // of a timed wait
   std::uint32_t points = 0;       // inside the current operation
   Position at;
   Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
@@ -67,6 +73,8 @@ struct State {
   bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
   std::int64_t armed = 0;           // what handoff_budget was set to
   std::uint64_t tickets = 0;
+  Nanoseconds now = 0;
+  Profiler profiler;  // of a pilot run
   Record record;
 };
 extern State state;
@@ -82,9 +90,9 @@ void Arm();
 
 // The whole of a point: count, ask the strategy, move the baton; returns when the calling thread holds it again.
 void Point(PointKind kind, const void* object, const char* what);
-// Gives the baton up until Wake(object) or, if `timed`, until somebody chooses the time-out; true if woken. A finding if nobody
-// can run.
-bool Block(const void* object, WaitOn on, bool timed);
+// Gives the baton up until Wake(object) or, if there is a limit, until a strategy chooses the time-out; true if woken. A finding
+// if nobody can run.
+bool Block(const void* object, WaitOn on, Nanoseconds limit);
 // Makes up to `how_many` of those that wait for `object` ready, oldest first; returns how many.
 int Wake(const void* object, int how_many);
 // A new thread of this execution, ready to run; its number.
@@ -96,7 +104,8 @@ void RunOperations(int id);
 
 // Number of an object in order of first appearance, from 1; 0 for null.
 std::uint32_t ObjectNumber(const void* object);
-void ForgetObjects();  // numbers and owners, at the start of an execution
+void ForgetBarriers();  // waits_condition.cc
+void ForgetObjects();   // numbers and owners, at the start of an execution
 
 // Who runs first: the decision at the gate.
 int FirstThread();

@@ -26,21 +26,21 @@ namespace handoff::schedule {
 namespace {
 
 // There is no point between the unlock and the wait, so both are one step, as the standard wants it.
-int WaitCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, bool timed) {
-  Point(PointKind::kSync, condition, timed ? "pthread_cond_timedwait" : "pthread_cond_wait");
+int WaitCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanoseconds limit) {
+  Point(PointKind::kSync, condition, limit != kNoLimit ? "pthread_cond_timedwait" : "pthread_cond_wait");
   const int unlocked = UnlockMutex(mutex);
   if (unlocked != 0) return unlocked;
-  const bool signalled = Block(condition, WaitOn::kCondition, timed);
-  LockMutex(mutex, false);
-  return signalled || !timed ? 0 : ETIMEDOUT;
+  const bool signalled = Block(condition, WaitOn::kCondition, limit);
+  LockMutex(mutex, kNoLimit);
+  return signalled || limit == kNoLimit ? 0 : ETIMEDOUT;
 }
 
-int WaitSemaphore(sem_t* semaphore, bool timed) {
-  Point(PointKind::kSync, semaphore, timed ? "sem_timedwait" : "sem_wait");
+int WaitSemaphore(sem_t* semaphore, Nanoseconds limit) {
+  Point(PointKind::kSync, semaphore, limit != kNoLimit ? "sem_timedwait" : "sem_wait");
   for (;;) {
     if (Real_sem_trywait()(semaphore) == 0) return 0;
     if (errno != EAGAIN) return -1;
-    if (!Block(semaphore, WaitOn::kSemaphore, timed) && timed) {
+    if (!Block(semaphore, WaitOn::kSemaphore, limit) && limit != kNoLimit) {
       errno = ETIMEDOUT;
       return -1;
     }
@@ -80,7 +80,7 @@ int WaitBarrier(pthread_barrier_t* barrier) {
     Wake(barrier, kMaxControlled);
   } else {
     ++entry->waiting;
-    Block(barrier, WaitOn::kBarrier, false);
+    Block(barrier, WaitOn::kBarrier, kNoLimit);
   }
   Acquire(reinterpret_cast<char*>(barrier));
   return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
@@ -100,18 +100,18 @@ extern "C" {
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   if (Controlled() < 0) return Real_pthread_cond_wait()(condition, mutex);
-  return WaitCondition(condition, mutex, false);
+  return WaitCondition(condition, mutex, kNoLimit);
 }
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit) {
   if (Controlled() < 0) return Real_pthread_cond_timedwait()(condition, mutex, limit);
-  return WaitCondition(condition, mutex, true);
+  return WaitCondition(condition, mutex, LimitAt(GuessClock(*limit), *limit));
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit) {
   if (Controlled() < 0) {
     static decltype(&pthread_cond_clockwait) cache = nullptr;
     return Real(__interceptor_pthread_cond_clockwait, &cache, "pthread_cond_clockwait")(condition, mutex, clock, limit);
   }
-  return WaitCondition(condition, mutex, true);
+  return WaitCondition(condition, mutex, LimitAt(clock, *limit));
 }
 // Which waiter a signal wakes is the implementation's choice; ours is the oldest. The real call serves waiters outside the
 // schedule.
@@ -132,18 +132,18 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 
 int sem_wait(sem_t* semaphore) {
   if (Controlled() < 0) return Real_sem_wait()(semaphore);
-  return WaitSemaphore(semaphore, false);
+  return WaitSemaphore(semaphore, kNoLimit);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* limit) {
   if (Controlled() < 0) return Real_sem_timedwait()(semaphore, limit);
-  return WaitSemaphore(semaphore, true);
+  return WaitSemaphore(semaphore, LimitAt(CLOCK_REALTIME, *limit));
 }
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* limit) {
   if (Controlled() < 0) {
     static decltype(&sem_clockwait) cache = nullptr;
     return Real(__interceptor_sem_clockwait, &cache, "sem_clockwait")(semaphore, clock, limit);
   }
-  return WaitSemaphore(semaphore, true);
+  return WaitSemaphore(semaphore, LimitAt(clock, *limit));
 }
 int sem_post(sem_t* semaphore) noexcept {
   if (Controlled() >= 0) Point(PointKind::kSync, semaphore, "sem_post");

@@ -9,6 +9,7 @@
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/real.h"
 #include "harness/schedule/state.h"
+#include "harness/schedule/waits.h"
 
 namespace handoff::schedule {
 namespace {
@@ -19,11 +20,11 @@ long WithErrno(long result) {
   return -1;
 }
 
-long WaitFutex(const std::uint32_t* word, std::uint32_t expected, bool timed) {
+long WaitFutex(const std::uint32_t* word, std::uint32_t expected, Nanoseconds limit) {
   Point(PointKind::kSync, word, "futex wait");
   // Nobody else runs between this check and the wait: the two are one step, as in the kernel.
   if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected) return -EAGAIN;
-  return Block(word, WaitOn::kFutex, timed) || !timed ? 0 : -ETIMEDOUT;
+  return Block(word, WaitOn::kFutex, limit) || limit == kNoLimit ? 0 : -ETIMEDOUT;
 }
 
 long WakeFutex(const std::uint32_t* word, int count) {
@@ -33,10 +34,17 @@ long WakeFutex(const std::uint32_t* word, int count) {
   return woken > 0 ? woken : RawSyscall(SYS_futex, Word(word), FUTEX_WAKE_PRIVATE, count);
 }
 
-void Sleep(const char* what) {
+// FUTEX_WAIT's limit counts from now on, FUTEX_WAIT_BITSET's is absolute (futex(2)).
+Nanoseconds FutexLimit(long operation, const timespec* time) {
+  if (time == nullptr) return kNoLimit;
+  if ((operation & FUTEX_CMD_MASK) == FUTEX_WAIT) return LimitIn(*time);
+  return LimitAt((operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, *time);
+}
+
+void Sleep(Nanoseconds limit, const char* what) {
   const Thread& thread = state.threads[Self()];
   Point(PointKind::kYield, nullptr, what);
-  Block(&thread.timed, WaitOn::kSleep, true);  // nobody wakes it: it ends when somebody chooses it
+  Block(&thread.limit, WaitOn::kSleep, limit);  // nobody wakes it: it ends when somebody chooses it
 }
 
 long RealSleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
@@ -61,7 +69,8 @@ long syscall(long number, ...) noexcept {
     switch (a[1] & FUTEX_CMD_MASK) {
       case FUTEX_WAIT:
       case FUTEX_WAIT_BITSET:
-        return WithErrno(WaitFutex(word, static_cast<std::uint32_t>(a[2]), a[3] != 0));
+        return WithErrno(
+            WaitFutex(word, static_cast<std::uint32_t>(a[2]), FutexLimit(a[1], reinterpret_cast<const timespec*>(a[3]))));
       case FUTEX_WAKE:
       case FUTEX_WAKE_BITSET:
         return WithErrno(WakeFutex(word, static_cast<int>(a[2])));
@@ -80,12 +89,12 @@ int sched_yield() noexcept {
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
   if (Controlled() < 0) return static_cast<int>(-RealSleep(clock, flags, time, left));
-  Sleep("clock_nanosleep");
+  Sleep((flags & TIMER_ABSTIME) != 0 ? LimitAt(clock, *time) : LimitIn(*time), "clock_nanosleep");
   return 0;
 }
 int nanosleep(const timespec* time, timespec* left) {
   if (Controlled() < 0) return static_cast<int>(WithErrno(RealSleep(CLOCK_REALTIME, 0, time, left)));
-  Sleep("nanosleep");
+  Sleep(LimitIn(*time), "nanosleep");
   return 0;
 }
 int usleep(useconds_t microseconds) {

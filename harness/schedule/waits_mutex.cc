@@ -44,7 +44,7 @@ bool OwnedByOther(const void* lock) {
 
 }  // namespace
 
-int LockMutex(pthread_mutex_t* mutex, bool timed) {
+int LockMutex(pthread_mutex_t* mutex, Nanoseconds limit) {
   for (;;) {
     const Owner* owner = FindOwner(mutex);
     const bool mine = owner != nullptr && owner->thread == Self();
@@ -53,7 +53,7 @@ int LockMutex(pthread_mutex_t* mutex, bool timed) {
       if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex);
       return result;
     }
-    if (!Block(mutex, WaitOn::kMutex, timed) && timed) return ETIMEDOUT;
+    if (!Block(mutex, WaitOn::kMutex, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
 }
 
@@ -72,8 +72,7 @@ extern "C" {
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_lock()(mutex);
   Point(PointKind::kSync, mutex, "pthread_mutex_lock");
-  const int result = LockMutex(mutex, false);
-  return result;
+  return LockMutex(mutex, kNoLimit);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
@@ -89,8 +88,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_timedlock()(mutex, limit);
   Point(PointKind::kSync, mutex, "pthread_mutex_timedlock");
-  const int result = LockMutex(mutex, true);
-  return result;
+  return LockMutex(mutex, LimitAt(CLOCK_REALTIME, *limit));
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* limit) noexcept {
@@ -98,7 +96,8 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
     static decltype(&pthread_mutex_clocklock) cache = nullptr;
     return Real(__interceptor_pthread_mutex_clocklock, &cache, "pthread_mutex_clocklock")(mutex, clock, limit);
   }
-  return pthread_mutex_timedlock(mutex, limit);
+  Point(PointKind::kSync, mutex, "pthread_mutex_clocklock");
+  return LockMutex(mutex, LimitAt(clock, *limit));
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
@@ -111,7 +110,7 @@ int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_spin_lock()(lock);
   const void* object = const_cast<const int*>(lock);
   Point(PointKind::kSync, object, "pthread_spin_lock");
-  while (FindOwner(object) != nullptr) Block(object, WaitOn::kMutex, false);
+  while (FindOwner(object) != nullptr) Block(object, WaitOn::kMutex, kNoLimit);
   const int result = Real_pthread_spin_lock()(lock);
   if (result == 0) TakeOwner(object, Self(), WaitOn::kMutex);
   return result;

@@ -25,7 +25,7 @@ namespace {
 
 // Waits until nobody else runs the initialiser. A thread that waits for itself waits for ever, which is a deadlock finding.
 void AwaitInitialiser(const void* object, WaitOn on) {
-  while (FindOwner(object) != nullptr) Block(object, on, false);
+  while (FindOwner(object) != nullptr) Block(object, on, kNoLimit);
 }
 void EndInitialiser(const void* object) {
   if (DropOwner(object)) Wake(object, kMaxControlled);

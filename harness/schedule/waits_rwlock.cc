@@ -5,6 +5,7 @@
 
 #include "harness/schedule/real.h"
 #include "harness/schedule/state.h"
+#include "harness/schedule/waits.h"
 
 HANDOFF_REAL(pthread_rwlock_rdlock)
 HANDOFF_REAL(pthread_rwlock_tryrdlock)
@@ -30,16 +31,13 @@ int TryReal(pthread_rwlock_t* lock, WaitOn side) {
   return result;
 }
 
-int Take(pthread_rwlock_t* lock, WaitOn side, bool timed, const char* what) {
+int Take(pthread_rwlock_t* lock, WaitOn side, Nanoseconds limit, const char* what) {
   Point(PointKind::kSync, lock, what);
-  int result = EBUSY;
-  while (!CanTake(lock, side) || (result = TryReal(lock, side)) == EBUSY) {
-    if (!Block(lock, side, timed) && timed) {
-      result = ETIMEDOUT;
-      break;
-    }
+  for (;;) {
+    const int result = CanTake(lock, side) ? TryReal(lock, side) : EBUSY;
+    if (result != EBUSY) return result;
+    if (!Block(lock, side, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
-  return result;
 }
 
 int Try(pthread_rwlock_t* lock, WaitOn side, const char* what) {
@@ -56,19 +54,19 @@ extern "C" {
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_rdlock()(lock);
-  return Take(lock, WaitOn::kReadLock, false, "pthread_rwlock_rdlock");
+  return Take(lock, WaitOn::kReadLock, kNoLimit, "pthread_rwlock_rdlock");
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_wrlock()(lock);
-  return Take(lock, WaitOn::kWriteLock, false, "pthread_rwlock_wrlock");
+  return Take(lock, WaitOn::kWriteLock, kNoLimit, "pthread_rwlock_wrlock");
 }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_timedrdlock()(lock, limit);
-  return Take(lock, WaitOn::kReadLock, true, "pthread_rwlock_timedrdlock");
+  return Take(lock, WaitOn::kReadLock, LimitAt(CLOCK_REALTIME, *limit), "pthread_rwlock_timedrdlock");
 }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_timedwrlock()(lock, limit);
-  return Take(lock, WaitOn::kWriteLock, true, "pthread_rwlock_timedwrlock");
+  return Take(lock, WaitOn::kWriteLock, LimitAt(CLOCK_REALTIME, *limit), "pthread_rwlock_timedwrlock");
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_tryrdlock()(lock);

@@ -1,0 +1,238 @@
+// Every blocking primitive: it does its work under every strategy, and where nobody can run, the finding says who waits for whom.
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+
+#include "harness/schedule/program_for_test.h"
+
+extern "C" const char* __tsan_default_suppressions();
+// libstdc++ hands std::call_once's callable over in thread-locals, which fibers of one OS thread share.
+extern "C" const char* __tsan_default_suppressions() { return "race_top:std::once_flag::_Prepare_execution\n"; }
+
+namespace handoff::schedule {
+namespace {
+
+class WaitsTest : public testing::TestWithParam<Carrier> {
+ protected:
+  // Runs the program under every strategy and granularity with several seeds; `check` after each.
+  void RunAll(Program::Threads threads, const std::function<void()>& reset, const std::function<void()>& check) {
+    Program program(std::move(threads));
+    for (const handoff::Strategy strategy : {handoff::Strategy::kBytes, handoff::Strategy::kRandom, handoff::Strategy::kPct,
+                                             handoff::Strategy::kPos, handoff::Strategy::kSurw}) {
+      for (const Granularity granularity : {Granularity::kOp, Granularity::kSync, Granularity::kAccess}) {
+        for (std::uint64_t seed = 0; seed < 10; ++seed) {
+          reset();
+          program.Run(MakePlan(strategy, granularity, seed), GetParam());
+          check();
+        }
+      }
+    }
+  }
+  void ExpectDeadlock(Program::Threads threads, const char* text) {
+    Program program(std::move(threads));
+    EXPECT_EXIT(
+        {
+          for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+            SetFailureHandler([](FailureKind, const char* found) {
+              std::fprintf(stderr, "%s\n", found);
+              _exit(3);
+            });
+            program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
+          }
+          _exit(0);
+        },
+        testing::ExitedWithCode(3), text);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Carriers, WaitsTest, testing::Values(Carrier::kFiber, Carrier::kThread), CarrierName);
+
+int counter = 0;
+void Reset() { counter = 0; }
+
+TEST_P(WaitsTest, MutexExcludes) {
+  static std::mutex mutex;
+  const auto add = [] {
+    const std::lock_guard lock(mutex);
+    counter = counter + 1;
+  };
+  RunAll({{add, add}, {add, add}, {add}}, Reset, [] { EXPECT_EQ(counter, 5); });
+}
+
+TEST_P(WaitsTest, RecursiveMutexMayBeTakenAgainByItsOwnerOnly) {
+  static std::recursive_mutex mutex;
+  const auto add = [] {
+    const std::lock_guard outer(mutex);
+    const int before = counter;
+    const std::lock_guard inner(mutex);
+    counter = before + 1;
+  };
+  RunAll({{add, add}, {add}, {add}}, Reset, [] { EXPECT_EQ(counter, 4); });
+}
+
+TEST_P(WaitsTest, ReadWriteLockLetsReadersTogetherAndWritersAlone) {
+  static std::shared_mutex mutex;
+  const auto write = [] {
+    const std::unique_lock lock(mutex);
+    counter = counter + 1;
+  };
+  const auto read = [] {
+    const std::shared_lock lock(mutex);
+    EXPECT_GE(counter, 0);
+  };
+  RunAll({{write, read}, {read, write}, {write}}, Reset, [] { EXPECT_EQ(counter, 3); });
+}
+
+TEST_P(WaitsTest, ConditionVariableWakes) {
+  static std::mutex mutex;
+  static std::condition_variable filled;
+  const auto put = [] {
+    const std::lock_guard lock(mutex);
+    ++counter;
+    filled.notify_one();
+  };
+  const auto take = [] {
+    std::unique_lock lock(mutex);
+    filled.wait(lock, [] { return counter > 0; });
+    --counter;
+  };
+  RunAll({{take, take}, {put, put}}, Reset, [] { EXPECT_EQ(counter, 0); });
+}
+
+TEST_P(WaitsTest, TimedWaitsEndWithoutTime) {
+  static std::mutex mutex;
+  static std::condition_variable never;
+  static std::timed_mutex timed;
+  const auto wait = [] {
+    std::unique_lock lock(mutex);
+    if (never.wait_for(lock, std::chrono::hours(1)) == std::cv_status::timeout) counter = counter + 1;
+  };
+  const auto lock = [] {
+    if (timed.try_lock_for(std::chrono::hours(1))) timed.unlock();
+  };
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::hours(1)); };
+  RunAll({{wait, lock}, {lock, sleep}}, Reset, [] { EXPECT_EQ(counter, 1); });
+}
+
+TEST_P(WaitsTest, SemaphoreCounts) {
+  static sem_t semaphore;
+  const auto wait = [] { EXPECT_EQ(sem_wait(&semaphore), 0); };
+  const auto post = [] { EXPECT_EQ(sem_post(&semaphore), 0); };
+  sem_init(&semaphore, 0, 0);
+  RunAll({{wait, wait}, {post}, {post}}, Reset, [] {
+    int value = -1;
+    sem_getvalue(&semaphore, &value);
+    EXPECT_EQ(value, 0);
+  });
+}
+
+TEST_P(WaitsTest, OnceRunsOnceAndStaticsAreInitialisedOnce) {
+  static std::once_flag* flag = nullptr;
+  const auto call = [] { std::call_once(*flag, [] { counter = counter + 1; }); };
+  const auto fresh = [] {
+    Reset();
+    delete flag;
+    flag = new std::once_flag;
+  };
+  RunAll({{call, call}, {call}, {call}}, fresh, [] { EXPECT_EQ(counter, 1); });
+}
+
+TEST_P(WaitsTest, BarrierLetsAllGoTogether) {
+  static pthread_barrier_t barrier;
+  static std::atomic<int> arrived;
+  pthread_barrier_init(&barrier, nullptr, 3);
+  const auto meet = [] {
+    ++arrived;
+    pthread_barrier_wait(&barrier);
+    EXPECT_EQ(arrived, 3);
+  };
+  RunAll({{meet}, {meet}, {meet}}, [] { arrived = 0; }, [] { EXPECT_EQ(arrived, 3); });
+}
+
+TEST_P(WaitsTest, AtomicWaitEndsWithNotify) {
+  static std::atomic<int> flag;
+  RunAll(
+      {{[] { flag.wait(0); }}, {[] {
+         flag = 1;
+         flag.notify_all();
+       }}},
+      [] { flag = 0; }, [] { EXPECT_EQ(flag, 1); });
+}
+
+TEST_P(WaitsTest, SpinLockExcludes) {
+  static pthread_spinlock_t lock;
+  pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
+  const auto add = [] {
+    pthread_spin_lock(&lock);
+    counter = counter + 1;
+    pthread_spin_unlock(&lock);
+  };
+  RunAll({{add, add}, {add}, {add}}, Reset, [] { EXPECT_EQ(counter, 4); });
+}
+
+TEST_P(WaitsTest, TwoMutexesInTwoOrdersAreACycle) {
+  static std::mutex one;
+  static std::mutex two;
+  ExpectDeadlock({{[] {
+                    const std::lock_guard first(one);
+                    const std::lock_guard second(two);
+                  }},
+                  {[] {
+                    const std::lock_guard first(two);
+                    const std::lock_guard second(one);
+                  }}},
+                 "A waits for mutex #. held by B. B waits for mutex #. held by A. Cycle: A -> B -> A");
+}
+
+TEST_P(WaitsTest, AMutexTakenTwiceByOneThreadIsACycleOfOne) {
+  static std::mutex mutex;
+  ExpectDeadlock({{[] {
+                   mutex.lock();
+                   mutex.lock();
+                 }}},
+                 "A waits for mutex #1 held by A itself. Cycle: A -> A");
+}
+
+TEST_P(WaitsTest, AMissedSignalIsADeadlock) {
+  static std::mutex mutex;
+  static std::condition_variable changed;
+  ExpectDeadlock({{[] {
+                    std::unique_lock lock(mutex);
+                    changed.wait(lock);
+                  }},
+                  {[] { changed.notify_one(); }}},
+                 "A waits for condition variable #., which only a signal or broadcast could end");
+}
+
+TEST_P(WaitsTest, UpgradingAReadLockWaitsForItself) {
+  static std::shared_mutex mutex;
+  ExpectDeadlock({{[] {
+                   mutex.lock_shared();
+                   mutex.lock();
+                 }}},
+                 "A waits for write lock #1 held by A itself");
+}
+
+TEST_P(WaitsTest, AnIncompleteBarrierIsADeadlock) {
+  static pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 3);
+  const auto meet = [] { pthread_barrier_wait(&barrier); };
+  ExpectDeadlock({{meet}, {meet}}, "waits for barrier #1, which only the missing threads could end");
+}
+
+TEST_P(WaitsTest, JoiningAThreadThatWaitsForItsCreatorIsACycle) {
+  static std::mutex mutex;
+  ExpectDeadlock({{[] {
+                   const std::lock_guard lock(mutex);
+                   std::thread child([] { const std::lock_guard inner(mutex); });
+                   child.join();
+                 }}},
+                 "A waits for the end of B. B waits for mutex #. held by A. Cycle: A -> B -> A");
+}
+
+}  // namespace
+}  // namespace handoff::schedule
