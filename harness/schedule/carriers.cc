@@ -17,8 +17,10 @@ Command command = Command::kRun;
 char start_edge;
 char end_edge;
 
-// Futex words: 1 = go. Of an OS thread, by number; of the host of the fibers; of the driver.
-std::uint32_t go[kMaxControlled];
+// Futex words: 1 = go. Of a carrier, by number; of a created thread, by number (a word of its own: a carrier of the same number
+// may be idle from an earlier, larger program); of the host of the fibers; of the driver.
+std::uint32_t go[kMaxThreads];
+std::uint32_t created_go[kMaxControlled];
 std::uint32_t host_go;
 std::uint32_t driver_go;
 Fiber* host_next = nullptr;  // whom the host goes on with
@@ -215,13 +217,13 @@ void Hand(int next) {
     host_next = state.threads[next].fiber;
     Set(&host_go);
   } else {
-    Set(&go[next]);
+    Set(state.threads[next].created ? &created_go[next] : &go[next]);
   }
 }
 
 void Park(int id) {
   if (state.threads[id].fiber == nullptr) {
-    Await(&go[id]);
+    Await(state.threads[id].created ? &created_go[id] : &go[id]);
     return;
   }
   Await(&host_go);  // this fiber's OS thread is the host: it goes on with whichever fiber was handed the baton

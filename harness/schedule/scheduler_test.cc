@@ -156,6 +156,13 @@ TEST_P(SchedulerTest, CreatedThreadsAreEnrolled) {
   EXPECT_GT(orders.size(), 3U);
 }
 
+TEST(SchedulerTest, ACreatedThreadIsNotTakenForAnIdleCarrierOfItsNumber) {
+  Program large(Visitors());
+  OrderOf(large, MakePlan(handoff::Strategy::kListed, Granularity::kOp, 0), Carrier::kThread);
+  Program small({{[] { std::thread([] { Visit('x'); }).join(); }}});
+  EXPECT_EQ(OrderOf(small, MakePlan(handoff::Strategy::kListed, Granularity::kOp, 0), Carrier::kThread), "x");
+}
+
 TEST_P(SchedulerTest, ASpinningThreadIsPreempted) {
   if (FinestGranularity() != Granularity::kAccess) GTEST_SKIP() << "this build has no access points";
   static std::atomic<bool> ready;
