@@ -34,7 +34,7 @@ constexpr Twin kTwins[] = {
     {"static_needs_itself", "the initialiser of a function-local static enters the function again", "deadlock"},
     {"barrier_short", "the barrier expects one thread more than there are", "deadlock"},
     {"latch_short", "the latch expects one thread more than there are", "deadlock"},
-    {"atomic_never_notified", "the flag is cleared without a notification", "deadlock"},
+    {"atomic_never_cleared", "the flag that others wait for is set and not cleared", "deadlock"},
 };
 // In the order of kTwins.
 enum class Broken : int {
@@ -48,7 +48,7 @@ enum class Broken : int {
   kStaticNeedsItself,
   kBarrierShort,
   kLatchShort,
-  kAtomicNeverNotified,
+  kAtomicNeverCleared,
 };
 
 // What a primitive guards.
@@ -336,9 +336,10 @@ void AtomicWait(State& s, int /*thread*/) {
   HANDOFF_SYNC_POINT(&s.flag, "set flag");
   while (s.flag.exchange(1, std::memory_order_acquire) != 0) s.flag.wait(1);
   s.under_flag.Touch();
+  if (s.broken == Broken::kAtomicNeverCleared) return;
   HANDOFF_SYNC_POINT(&s.flag, "clear flag");
   s.flag.store(0, std::memory_order_release);
-  if (s.broken != Broken::kAtomicNeverNotified) s.flag.notify_one();
+  s.flag.notify_one();
 }
 
 // One each: the scheduler numbers sixteen threads in all.
