@@ -29,12 +29,24 @@ const char* Keep(const char* text) {
 // What a failing thread knows when only a sanitizer can tell more (sanitizer_hooks.cc).
 constexpr std::array<std::string_view, 3> kGenericKinds = {"data-race", "memory-error", "sanitizer"};
 
+constexpr std::size_t kMaxWords = 400;
+
+// Without rulers and white space at both ends; on one line.
+std::string Trimmed(std::string text) {
+  for (char& c : text) c = c == '\n' ? ' ' : c;
+  const auto first = text.find_first_not_of(" =");
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" =") + 1 - first);
+}
+
 void Refine(Outcome& outcome) {
   std::optional<SanitizerReport> report = ParseSanitizerReport(outcome.text, program_invocation_short_name);
   if (!report) return;
   for (const std::string_view kind : kGenericKinds) {
     if (outcome.kind == kind) outcome.kind = report->kind;
   }
+  // What was printed before the report, an assertion's message for one, would be lost with the rest.
+  const std::string before = Trimmed(outcome.text.substr(0, outcome.text.find(report->text)));
+  if (outcome.detail.empty()) outcome.detail = before.substr(0, kMaxWords);
   outcome.sites = std::move(report->sites);
   outcome.text = std::move(report->text);
 }

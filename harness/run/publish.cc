@@ -39,7 +39,7 @@ std::string DescribeOperation(const Alphabet& alphabet, const Operation& operati
 // "thread A does not give way to B in its operation 2 (consume slot=0), behind 1 sync point and 17 accesses"
 std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switch& decision) {
   const std::string to(1, ThreadName(decision.to));
-  if (decision.thread == kGate) return "thread " + to + " does not begin";
+  if (decision.thread == kGate) return "another thread than " + to + " runs first";
   const std::string from(1, ThreadName(decision.thread));
   std::string text =
       "thread " + from + " does not give way to " + to + " in its operation " + std::to_string(decision.at.operation);

@@ -1,0 +1,146 @@
+#include "harness/run/cold.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/oracle/verdict.h"
+#include "harness/run/ends.h"
+#include "harness/run/subject_for_test.h"
+#include "harness/schedule/point.h"
+
+namespace handoff {
+namespace {
+
+constexpr int kLimit = 60;  // seconds; only what hangs is allowed to need them
+
+class ColdTest : public ::testing::Test {
+ protected:
+  ColdTest() : exchange_(NewExchange()), executor_(subject_, schedule::Carrier::kFiber) {}
+
+  Outcome Run(std::function<void(int, const Operation&)> on_apply, const Case& c = SmallCase(), bool check_repeats = false) {
+    subject_.on_apply = std::move(on_apply);
+    return ColdRunner(executor_, subject_, *exchange_, -1).Run(c, kLimit, check_repeats);
+  }
+
+  // Not destroyed: the carriers that an execution in this process makes keep pointers.
+  CallingSubject& subject_ = *new CallingSubject;
+  Exchange* exchange_;
+  Executor executor_;
+};
+
+TEST_F(ColdTest, AnExecutionThatPassesIsClean) {
+  const Outcome outcome = Run([](int, const Operation&) {});
+  EXPECT_EQ(outcome.end, EndKind::kClean);
+  EXPECT_FALSE(outcome.Failed());
+  EXPECT_FALSE(outcome.trace.empty());
+}
+
+TEST_F(ColdTest, NothingOfAnExecutionStaysBehind) {
+  Run([](int, const Operation&) {});
+  EXPECT_TRUE(subject_.Calls().empty());
+}
+
+TEST_F(ColdTest, EqualCasesHaveEqualHashes) {
+  Case c = SmallCase(Strategy::kRandom, Granularity::kSync);
+  c.bytes = {3, 1, 4};
+  const auto step = [](int, const Operation&) { HANDOFF_SYNC_POINT(nullptr, "step"); };
+  const Outcome first = Run(step, c);
+  EXPECT_EQ(Run(step, c).hash, first.hash);
+  EXPECT_EQ(Run(step, Listed(c, first)).hash, first.hash) << "the run's own switches give the same run";
+}
+
+TEST_F(ColdTest, AProfileComesFromAPilotOfItsOwn) {
+  Case c = SmallCase(Strategy::kPct, Granularity::kSync);
+  const Outcome outcome = Run(
+      [](int thread, const Operation& operation) {
+        static std::atomic<int> calls = 0;
+        if (thread == 0 && operation.code == 0 && ++calls > 1) oracle::Fail("second-run", "", "ran before in this process");
+      },
+      c);
+  EXPECT_EQ(outcome.end, EndKind::kClean) << outcome.kind;
+}
+
+TEST_F(ColdTest, AVerdictComesBackWithItsPlace) {
+  const Outcome outcome = Run([](int thread, const Operation& operation) {
+    if (thread == 0 && operation.code == 1) oracle::Fail("double-delete", "R3", "tensor %d", 7);
+  });
+  EXPECT_EQ(outcome.end, EndKind::kFinding);
+  EXPECT_EQ(outcome.kind, "double-delete");
+  EXPECT_EQ(outcome.rule, "R3");
+  EXPECT_EQ(outcome.detail, "tensor 7");
+  EXPECT_EQ(outcome.thread, 0);
+  EXPECT_EQ(outcome.at.operation, 1);
+}
+
+TEST_F(ColdTest, NamesOfStepsSurviveTheirProcess) {
+  const Outcome outcome = Run([](int, const Operation&) {
+    HANDOFF_SYNC_POINT(nullptr, "open the box");
+    oracle::Fail("wrong-value", "", "box");
+  });
+  bool seen = false;
+  for (const TraceStep& step : outcome.trace) seen = seen || (step.what != nullptr && std::string(step.what) == "open the box");
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(ColdTest, AnAbortIsAFinding) {
+  const Outcome outcome = Run([](int, const Operation&) {
+    std::fputs("box is empty\n", stderr);
+    std::abort();
+  });
+  EXPECT_EQ(outcome.kind, "abort");
+  EXPECT_NE((outcome.detail + outcome.text).find("box is empty"), std::string::npos) << "what it said before is kept";
+}
+
+TEST_F(ColdTest, ASilentExitIsAFinding) {
+  const Outcome outcome = Run([](int, const Operation&) { _exit(3); });
+  EXPECT_EQ(outcome.kind, "exit");
+  EXPECT_NE(outcome.detail.find("code 3"), std::string::npos) << outcome.detail;
+}
+
+TEST_F(ColdTest, AKilledChildIsAFinding) {
+  const Outcome outcome = Run([](int, const Operation&) { kill(getpid(), SIGKILL); });
+  EXPECT_EQ(outcome.kind, "killed");
+}
+
+TEST_F(ColdTest, AnEndlessExecutionIsATimeOut) {
+  subject_.on_apply = [](int, const Operation&) {
+    for (volatile bool go_on = true; go_on;) {
+    }
+  };
+  const Outcome outcome = ColdRunner(executor_, subject_, *exchange_, -1).Run(SmallCase(), 1);
+  EXPECT_EQ(outcome.end, EndKind::kTimeout);
+  EXPECT_FALSE(outcome.frames.empty());
+}
+
+TEST_F(ColdTest, RepeatsAreCheckedInTheSameChild) {
+  const auto count = [](int, const Operation&) {
+    static std::atomic<int> calls = 0;
+    for (int i = 0; i < calls.load(); ++i) HANDOFF_SYNC_POINT(nullptr, "step");
+    ++calls;
+  };
+  Case c = SmallCase(Strategy::kRandom, Granularity::kSync);
+  c.parameter = 128;
+  EXPECT_EQ(Run(count, c, false).end, EndKind::kClean);
+  EXPECT_EQ(Run(count, c, true).kind, "nondeterministic");
+}
+
+TEST_F(ColdTest, AClosedSocketMeansThatNobodyWaits) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  ColdRunner runner(executor_, subject_, *exchange_, ends[1]);
+  EXPECT_FALSE(runner.Abandoned());
+  close(ends[0]);
+  EXPECT_TRUE(runner.Abandoned());
+  runner.ForgetCaller();
+  EXPECT_FALSE(runner.Abandoned());
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace handoff

@@ -1,0 +1,159 @@
+#include "harness/run/confirm.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+#include "harness/run/subject_for_test.h"
+
+namespace handoff {
+namespace {
+
+using std::chrono::milliseconds;
+
+Outcome Clean() {
+  Outcome outcome;
+  outcome.end = EndKind::kClean;
+  return outcome;
+}
+Outcome Failed(std::string kind = "double-delete", std::string rule = "R1") {
+  Outcome outcome;
+  outcome.end = EndKind::kFinding;
+  outcome.kind = std::move(kind);
+  outcome.rule = std::move(rule);
+  outcome.switches = {{.thread = 0, .to = 1, .at = {.operation = 1}}};
+  return outcome;
+}
+
+Confirmer Make(Confirmer::Run run, milliseconds search = milliseconds(10'000)) {
+  return {std::move(run),
+          [](const Case&, const Outcome& outcome) { return outcome.kind + "--" + outcome.rule; },
+          [] { return false; },
+          {.search = search, .why = milliseconds(10'000)}};
+}
+
+Case Original() {
+  Case c = SmallCase(Strategy::kRandom);
+  c.bytes = {1, 2, 3};
+  return c;
+}
+
+TEST(ConfirmTest, WhatFailsAgainIsPublishedAsSwitches) {
+  const Confirmation result = Make([](const Case&) { return Failed(); }).Confirm(Original(), Failed());
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_EQ(result.published.strategy, Strategy::kListed);
+  EXPECT_EQ(result.published.switches, Failed().switches);
+  EXPECT_EQ(result.published.threads, Original().threads);
+  EXPECT_EQ(result.signature, "double-delete--R1");
+  EXPECT_EQ(result.executions, 6) << "once as found, five times as published";
+}
+
+TEST(ConfirmTest, AFormThatFailsOnlySometimesIsNotPublished) {
+  int runs = 0;
+  const auto run = [&runs](const Case& c) {
+    if (c.strategy != Strategy::kListed) return Failed();
+    return ++runs % 3 == 0 ? Clean() : Failed();
+  };
+  const Confirmation result = Make(run).Confirm(Original(), Failed());
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_EQ(result.published, Original()) << "its own form always fails";
+}
+
+TEST(ConfirmTest, SwitchesOfTheFindingRunAreTriedWhenTheBytesPass) {
+  const auto run = [](const Case& c) { return c.strategy == Strategy::kListed ? Failed() : Clean(); };
+  const Confirmation result = Make(run).Confirm(Original(), Failed());
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_EQ(result.published.switches, Failed().switches);
+}
+
+TEST(ConfirmTest, OtherSchedulesOfTheProgramAreSearched) {
+  const auto run = [](const Case& c) {
+    const bool searched = c.strategy != Strategy::kListed && c.bytes != Original().bytes;
+    const bool found = c.strategy == Strategy::kListed && c.switches.size() == 2;
+    Outcome outcome = searched || found ? Failed() : Clean();
+    outcome.switches.resize(2);
+    return outcome;
+  };
+  const Confirmation result = Make(run).Confirm(Original(), Failed());
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_EQ(result.published.switches.size(), 2U);
+  EXPECT_EQ(result.published.threads, Original().threads);
+}
+
+TEST(ConfirmTest, WhatNeverFailsAgainStaysUnconfirmed) {
+  const Confirmation result = Make([](const Case&) { return Clean(); }, milliseconds(20)).Confirm(Original(), Failed());
+  EXPECT_FALSE(result.confirmed);
+  EXPECT_EQ(result.published, Original());
+  EXPECT_EQ(result.signature, "double-delete--R1");
+}
+
+TEST(ConfirmTest, ChangingSignaturesAreNoConfirmation) {
+  int runs = 0;
+  const auto run = [&runs](const Case&) { return Failed("double-delete", "R" + std::to_string(++runs)); };
+  EXPECT_FALSE(Make(run, milliseconds(20)).Confirm(Original(), Failed()).confirmed);
+}
+
+TEST(ConfirmTest, TheSameKindIsBetterThanAnotherOne) {
+  // The bytes give another finding, the switches of the finding run the same kind under another rule.
+  const auto run = [](const Case& c) {
+    return c.strategy == Strategy::kListed ? Failed("double-delete", "R2") : Failed("deadlock", "");
+  };
+  const Confirmation result = Make(run).Confirm(Original(), Failed());
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_EQ(result.signature, "double-delete--R2");
+}
+
+TEST(ConfirmTest, ARunWithoutControlIsNeverPublishedAsItIs) {
+  Case free = Original();
+  free.strategy = Strategy::kFree;
+  const auto run = [](const Case& c) { return c.strategy == Strategy::kFree ? Failed() : Clean(); };
+  EXPECT_FALSE(Make(run, milliseconds(20)).Confirm(free, Failed()).confirmed);
+}
+
+TEST(ConfirmTest, NothingIsTriedWhenNobodyWaits) {
+  int runs = 0;
+  Confirmer confirmer(
+      [&runs](const Case&) {
+        ++runs;
+        return Failed();
+      },
+      [](const Case&, const Outcome&) { return std::string(); }, [] { return true; }, {});
+  EXPECT_FALSE(confirmer.Confirm(Original(), Failed()).confirmed);
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(ConfirmTest, TheDecisiveSwitchIsTheOneWithoutWhichItPasses) {
+  Confirmation confirmation;
+  confirmation.published = SmallCase();
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    confirmation.published.switches.push_back({.thread = i, .to = 0, .at = {.operation = i}});
+  }
+  const auto run = [](const Case& c) {
+    for (const Switch& decision : c.switches) {
+      if (decision.thread == 1) return Failed();
+    }
+    return Clean();
+  };
+  const std::optional<Decisive> decisive = Make(run).FindDecisive(confirmation);
+  ASSERT_TRUE(decisive);
+  EXPECT_EQ(decisive->index, 1U);
+  EXPECT_FALSE(decisive->passing.Failed());
+}
+
+TEST(ConfirmTest, OtherSchedulesDifferAndKeepTheProgram) {
+  std::set<std::vector<std::uint8_t>> seeds;
+  std::set<Strategy> strategies;
+  for (std::uint64_t n = 0; n < 100; ++n) {
+    const Case c = OtherSchedule(Original(), n);
+    EXPECT_EQ(c.threads, Original().threads);
+    EXPECT_EQ(c, OtherSchedule(Original(), n));
+    seeds.insert(c.bytes);
+    strategies.insert(c.strategy);
+  }
+  EXPECT_EQ(seeds.size(), 100U);
+  EXPECT_EQ(strategies.size(), 4U);
+}
+
+}  // namespace
+}  // namespace handoff
