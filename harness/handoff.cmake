@@ -136,12 +136,17 @@ function(handoff_link_runtime name)
   if(handoff_access_points)
     add_dependencies(${name} handoff_private_runtime)
     set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${handoff_private_archives})
-    list(JOIN handoff_private_archives "," archives)
+    # The C++ part (operator new and delete) only as far as the program does not bring its own.
+    set(whole ${handoff_private_archives})
+    list(FILTER whole EXCLUDE REGEX "_cxx")
+    set(on_demand ${handoff_private_archives})
+    list(FILTER on_demand INCLUDE REGEX "_cxx")
+    list(JOIN whole "," archives)
     target_link_options(${name} PRIVATE -fno-sanitize-link-runtime "LINKER:--whole-archive,${archives},--no-whole-archive")
     foreach(list ${handoff_runtime_symbols})
       target_link_options(${name} PRIVATE "LINKER:${list}")
     endforeach()
-    target_link_libraries(${name} PRIVATE rt m resolv)
+    target_link_libraries(${name} PRIVATE ${on_demand} rt m resolv)
   endif()
 endfunction()
 
@@ -188,6 +193,7 @@ function(handoff_module name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${handoff_warnings} ${handoff_sanitize} ${handoff_coverage})
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  install(TARGETS ${name} LIBRARY DESTINATION .)
 endfunction()
 
 # handoff_test(NAME SRCS FILE... [LIBS LIBRARY...]): a GoogleTest program, registered under its name.
@@ -204,6 +210,26 @@ function(handoff_test name)
   set_property(TEST ${name} PROPERTY WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
+# Packs corpus/NAME/{seed,regression} the way fuzzing services want it: NAME_seed_corpus.zip, flat, beside the target.
+function(handoff_install_seeds name)
+  file(GLOB seeds CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/corpus/${name}/seed/* ${PROJECT_SOURCE_DIR}/corpus/${name}/regression/*)
+  if(NOT seeds)
+    return()
+  endif()
+  set(folder ${CMAKE_BINARY_DIR}/seeds/${name})
+  set(zip ${CMAKE_BINARY_DIR}/seeds/${name}_seed_corpus.zip)
+  add_custom_command(
+    OUTPUT ${zip}
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND ${CMAKE_COMMAND} -E copy ${seeds} ${folder}
+    COMMAND ${CMAKE_COMMAND} -E chdir ${folder} ${CMAKE_COMMAND} -E tar cf ${zip} --format=zip .
+    DEPENDS ${seeds}
+    VERBATIM)
+  add_custom_target(${name}_seeds ALL DEPENDS ${zip})
+  install(FILES ${zip} DESTINATION .)
+endfunction()
+
 # handoff_target(NAME SRCS FILE... [LIBS LIBRARY...]): a fuzz target, build/<preset>/fuzz/NAME. With a sanitizer it is a libFuzzer binary;
 # without, a program that replays files.
 function(handoff_target name)
@@ -212,12 +238,13 @@ function(handoff_target name)
   target_compile_options(${name} PRIVATE ${handoff_warnings} ${handoff_sanitize} ${handoff_coverage})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   if(handoff_fuzzer_engine)
-    target_link_libraries(${name} PRIVATE handoff_run_fuzzer ${arg_LIBS} ${handoff_fuzzer_engine} stdc++)
+    target_link_libraries(${name} PRIVATE handoff_run_fuzzer ${arg_LIBS} ${handoff_fuzzer_engine})
   else()
     target_link_libraries(${name} PRIVATE handoff_run_replay ${arg_LIBS})
   endif()
   handoff_link_runtime(${name})
-  set_property(GLOBAL APPEND PROPERTY handoff_targets ${name})
+  install(TARGETS ${name} RUNTIME DESTINATION .)
+  handoff_install_seeds(${name})
 endfunction()
 
 # --- What is looked for ----------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,13 @@ namespace {
 int allocations = 0;  // of this program
 }  // namespace
 
+// Sanitizers bring their own operators: allocations are counted in the builds without one.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HANDOFF_CANNOT_COUNT
+#endif
+#endif
+#ifndef HANDOFF_CANNOT_COUNT
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
@@ -18,6 +25,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace handoff {
 namespace {
