@@ -152,12 +152,13 @@ int Exported(const void* tensor, const View& view) {
   return number;
 }
 
-int Reexported(const void* tensor, int original, bool foreign) {
+int Reexported(const void* tensor, int original, const View& how) {
   Lock();
   CheckAlive(original, "Export");
   View view = tensors[original].view;
   Unlock();
-  view.foreign = foreign;
+  view.foreign = how.foreign;
+  view.refusal = how.refusal;
   return Exported(tensor, view);
 }
 
@@ -220,6 +221,18 @@ int DeleterCalled(const void* tensor) {
   return number;
 }
 
+bool Held(const void* tensor) {
+  Lock();
+  const State state = tensors[Find(tensor)].state;
+  Unlock();
+  return state == State::kFresh || state == State::kConsumed;
+}
+
+void CheckDeleter(int tensor, bool present) {
+  if (!present)
+    Fail("protocol", "R1", "The deleter of tensor %d is called, but there is none. A NULL deleter is not called.", tensor);
+}
+
 int NumberOf(const void* tensor) {
   Lock();
   const int number = Find(tensor);
@@ -240,6 +253,18 @@ void Returned(int tensor) {
   Unlock();
 }
 
+void Accepted(int tensor) {
+  Lock();
+  CheckAlive(tensor, "Import");
+  const char* rule = tensors[tensor].view.refusal;
+  if (rule != nullptr) {
+    Fail("protocol", rule,
+         "A consumer keeps tensor %d, whose device, rank or type it cannot handle. It must refuse it and call its deleter.",
+         tensor);
+  }
+  Unlock();
+}
+
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape) {
   Lock();
   CheckAlive(tensor, "Use");
@@ -257,22 +282,23 @@ void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t hi
   Lock();
   CheckAlive(tensor, "Read");
   const View& view = tensors[tensor].view;
-  std::int64_t offset = view.origin;
+  std::int64_t first_bit = view.origin * 8;
   std::int64_t rest = k;
   for (int d = view.rank - 1; d >= 0; --d) {
-    offset += rest % view.shape[d] * view.strides[d] * view.item_size;
+    first_bit += rest % view.shape[d] * view.strides[d] * view.item_bits;
     rest /= view.shape[d];
   }
-  for (int b = 0; b < view.item_size; ++b) {
-    const auto found = static_cast<unsigned char>((b < 8 ? low : high) >> (8 * (b % 8)));
-    const unsigned char expected = PayloadByte(view.storage, static_cast<std::size_t>(offset + b));
+  for (int bit = 0; bit < view.value_bits; bit += 8) {
+    const unsigned mask = view.value_bits - bit < 8 ? (1U << view.value_bits) - 1 : 0xff;
+    const auto at = static_cast<std::size_t>(first_bit + bit);
+    const unsigned found = static_cast<unsigned>((bit < 64 ? low : high) >> (bit % 64)) & mask;
+    const unsigned expected = unsigned{PayloadByte(view.storage, at / 8)} >> (at % 8) & mask;
     if (found == expected) continue;
     Fail("wrong-value", "R19",
-         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %lld of storage %d. An element lies "
+         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %zu of storage %d. An element lies "
          "at "
          "data + byte_offset + index * stride * item size.",
-         static_cast<long long>(k), tensor, unsigned{found}, b, unsigned{expected}, static_cast<long long>(offset + b),
-         view.storage);
+         static_cast<long long>(k), tensor, found, bit / 8, expected, at / 8, view.storage);
   }
   Unlock();
 }

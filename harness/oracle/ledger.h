@@ -33,8 +33,10 @@ struct View {
   std::int64_t shape[kMaxRank] = {};
   std::int64_t strides[kMaxRank] = {};  // in elements, as the address formula (R19) has it; may be zero or negative
   std::int64_t origin = 0;              // in bytes from the start of the storage to element (0, 0, ...)
-  int item_size = 0;                    // in bytes
+  int item_bits = 0;                    // from one element to the next at stride 1; below 8 when packed
+  int value_bits = 0;                   // of them, the lowest are the value
   bool foreign = false;                 // a foreign major version: nothing but the deleter may be touched (R12)
+  const char* refusal = nullptr;        // the rule by which a consumer of CPU arrays must refuse it; a literal
 };
 
 // Who may call a tensor's deleter: the capsule (here: handle) while the tensor is unconsumed (R7), the consumer afterwards (R10).
@@ -54,8 +56,9 @@ void StorageFreed(int storage);
 
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
 int Exported(const void* tensor, const View& view);
-// The same for a tensor that shows the values of tensor `original`, which its maker imported and keeps alive.
-int Reexported(const void* tensor, int original, bool foreign);
+// The same for a tensor that shows the values of tensor `original`, which its maker imported and keeps alive; of `how` the last
+// three fields count.
+int Reexported(const void* tensor, int original, const View& how);
 // A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
 int Consumed(const void* tensor);
 // `owner` has decided to call the deleter. The number of a handle's tensor is that of NumberOf. Fails if it owns it no longer.
@@ -65,9 +68,16 @@ int DeleterCalled(const void* tensor);
 // The number of the newest tensor at this address, 0 if there never was one.
 int NumberOf(const void* tensor);
 
+// Whether a handle or a consumer still owns the newest tensor at this address.
+bool Held(const void* tensor);
+// Right before the deleter is called: whether there is one (R1).
+void CheckDeleter(int tensor, bool present);
+
 // Around each use of the struct or its payload by a consumer. In between nobody may delete it (R5), whatever the schedule.
 void Borrowed(int tensor);
 void Returned(int tensor);
+// A consumer has looked at the struct and keeps the tensor. Fails if it should have refused it.
+void Accepted(int tensor);
 // What a consumer found: the rank and shape, and element number `k` in row-major order, its bytes in the lowest of `low`, then
 // of `high`. Fails if they are not what the export meant.
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape);

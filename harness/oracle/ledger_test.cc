@@ -27,7 +27,8 @@ struct Exchange {
     view.shape[0] = 4;
     view.strides[0] = -1;
     view.origin = 6;
-    view.item_size = 2;
+    view.item_bits = 16;
+    view.value_bits = 16;
     view.foreign = foreign;
     number = Exported(&tensor, view);
   }
@@ -77,11 +78,11 @@ TEST_F(LedgerTest, AReexportShowsTheValuesOfItsOriginal) {
   Exchange e;
   Consumed(&e.tensor);
   int tensor = 0;
-  const int second = Reexported(&tensor, e.number, /*foreign=*/false);
+  const int second = Reexported(&tensor, e.number, View{});
   ElementRead(second, 3, e.At(0), 0);
   Released(e.number, Owner::kConsumer);
   e.Delete();
-  EXPECT_DEATH(Reexported(&tensor, e.number, false), "use-after-delete R2");
+  EXPECT_DEATH(Reexported(&tensor, e.number, View{}), "use-after-delete R2");
 }
 
 TEST_F(LedgerTest, ASecondDeleterCallIsADoubleDelete) {
@@ -164,6 +165,47 @@ TEST_F(LedgerTest, ElementsFollowTheAddressFormula) {
   EXPECT_DEATH(ElementRead(e.number, 1, e.At(6), 0), "wrong-value R19.*byte 4 of storage 1");
 }
 
+TEST_F(LedgerTest, PackedElementsAreComparedBitByBit) {
+  std::uint64_t word = 0;
+  View view;
+  view.storage = AddStorage(&word, sizeof word);
+  word = Payload(view.storage, 0);
+  view.rank = 1;
+  view.shape[0] = 16;
+  view.strides[0] = 1;
+  view.item_bits = 4;
+  view.value_bits = 4;
+  const int packed = Exported(&word, view);
+  for (std::int64_t k = 0; k < 16; ++k) ElementRead(packed, k, word >> (4 * k) & 0xf, 0);
+  EXPECT_DEATH(ElementRead(packed, 3, word >> 8 & 0xf, 0), "wrong-value R19.*byte 1 of storage 1");
+  view.item_bits = 8;
+  const int padded = Exported(&word, view);
+  ElementRead(padded, 1, word >> 8 & 0xf, 0);
+  EXPECT_DEATH(ElementRead(padded, 1, word >> 4 & 0xf, 0), "wrong-value R19");
+}
+
+TEST_F(LedgerTest, KeepingWhatShouldBeRefusedNamesTheRule) {
+  int tensor = 0;
+  View view;
+  view.refusal = "R23";
+  const int number = Exported(&tensor, view);
+  EXPECT_DEATH(Accepted(number), "protocol R23");
+}
+
+TEST_F(LedgerTest, ATensorIsHeldUntilItsOwnerReleasesIt) {
+  Exchange e;
+  EXPECT_TRUE(Held(&e.tensor));
+  Consumed(&e.tensor);
+  EXPECT_TRUE(Held(&e.tensor));
+  Released(e.number, Owner::kConsumer);
+  EXPECT_FALSE(Held(&e.tensor));
+}
+
+TEST_F(LedgerTest, CallingANullDeleterBreaksR1) {
+  CheckDeleter(1, /*present=*/true);
+  EXPECT_DEATH(CheckDeleter(1, /*present=*/false), "protocol R1");
+}
+
 TEST_F(LedgerTest, AWrongShapeIsAWrongValue) {
   Exchange e;
   Consumed(&e.tensor);
@@ -222,7 +264,8 @@ TEST_F(LedgerTest, LargeElementsAreComparedInTwoHalves) {
   std::array<std::uint64_t, 2> words{};
   View view;
   view.storage = AddStorage(words.data(), sizeof words);
-  view.item_size = 16;
+  view.item_bits = 128;
+  view.value_bits = 128;
   words = {Payload(view.storage, 0), Payload(view.storage, 1)};
   const int number = Exported(&words, view);
   ElementRead(number, 0, words[0], words[1]);

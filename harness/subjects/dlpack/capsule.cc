@@ -53,6 +53,7 @@ constexpr Argument kSlot{"slot", kSlots};
 constexpr Argument kBox{"box", kBoxes};
 constexpr Argument kState{"state", kStates.size(), kStates};
 constexpr Argument kPendingState{"pending", kPending.size(), kPending};
+constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
 constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 
 // A new thread costs as much as a whole execution without one, and a finalisation (a forked child) as much as a hundred: hence a
@@ -64,7 +65,7 @@ const std::array<OperationKind, 15> kOperations = {{
      20},
     {"consume", {kSlot}, 1, 16},
     {"import", {kSlot}, 1, 12},
-    {"refuse", {kSlot}, 1, 4},
+    {"refuse", {kSlot, kStep}, 2, 4},
     {"reexport", {kSlot, kKind}, 2, 6},
     {"export_again", {kSlot}, 1, 6},
     {"read", {}, 0, 12},
@@ -177,8 +178,8 @@ class CapsuleSubject final : public Subject {
   void Dispatch(int thread, const Operation& operation);
   void HoldNative(int thread, Array* array) { Drop(std::exchange(native_[thread], array)); }
   void HoldObject(int thread, PyObject* object) { DropObject(std::exchange(objects_[thread], object)); }
-  Taken TakeFrom(Slot& slot, bool fails);
-  void Export(Slot& slot, Kind kind, const Layout& layout, const DLDataType& type);
+  Array* Consume(Slot& slot, Step fails);
+  void Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type);
   void Import(int thread, Slot& slot);
   void Reexport(int thread, Slot& slot, Kind kind);
   void Read(int thread);
@@ -209,17 +210,17 @@ void CapsuleSubject::Begin(const Case& /*c*/) {
   rounds_ = 0;
 }
 
-// Takes the tensor out of the capsule in `slot`, which stays there for others to find used.
-Taken CapsuleSubject::TakeFrom(Slot& slot, bool fails) {
+// Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us.
+Array* CapsuleSubject::Consume(Slot& slot, Step fails) {
   PyObject* capsule = Share(slot);
-  if (capsule == nullptr) return {};
+  if (capsule == nullptr) return nullptr;
   const Taken taken = TakeFromCapsule(capsule, fails);
   DropObject(capsule);
-  return taken;
+  return ImportTaken(taken, fails);
 }
 
 // The producer's own reference goes at once: what was exported keeps it alive (R4).
-void CapsuleSubject::Export(Slot& slot, Kind kind, const Layout& layout, const DLDataType& type) {
+void CapsuleSubject::Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type) {
   PyObject* producer = NewPythonArray(NewArray(layout, type), kind);
   PyObject* capsule = CallDlpack(producer);
   DropObject(producer);
@@ -227,15 +228,13 @@ void CapsuleSubject::Export(Slot& slot, Kind kind, const Layout& layout, const D
 }
 
 void CapsuleSubject::Import(int thread, Slot& slot) {
-  const Taken taken = TakeFrom(slot, /*fails=*/false);
-  if (taken.name == nullptr) return;
-  if (Array* array = ImportTaken(taken); array != nullptr) HoldObject(thread, NewPythonArray(array, Kind::kVersioned));
+  if (Array* array = Consume(slot, Step::kNever); array != nullptr) HoldObject(thread, NewPythonArray(array, Kind::kVersioned));
 }
 
 // A native array is exported by the pure C++ design: its deleter needs no thread state at all.
 void CapsuleSubject::Reexport(int thread, Slot& slot, Kind kind) {
   Array* array = native_[thread];
-  if (array == nullptr || (array->read_only && kind == Kind::kLegacy)) return;  // R32
+  if (array == nullptr || !CanDescribe(*array, kind)) return;
   PyObject* capsule = kind == Kind::kLegacy ? NewCapsule(ExportLegacy(array)) : NewCapsule(ExportVersioned(array, kind));
   DropObject(Swap(slot, capsule));
 }
@@ -270,17 +269,16 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      Export(slots_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]].type);
+      Export(slots_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
       break;
     case kConsume:
-      if (const Taken taken = TakeFrom(slots_[a[0]], /*fails=*/false); taken.name != nullptr)
-        HoldNative(thread, ImportTaken(taken));
+      if (Array* array = Consume(slots_[a[0]], Step::kNever); array != nullptr) HoldNative(thread, array);
       break;
     case kImport:
       Import(thread, slots_[a[0]]);
       break;
     case kRefuse:
-      if (const Taken taken = TakeFrom(slots_[a[0]], /*fails=*/true); taken.name != nullptr) RefuseTaken(taken);
+      Consume(slots_[a[0]], Step{a[1]});
       break;
     case kReexport:
       Reexport(thread, slots_[a[0]], Kind{a[1]});
@@ -358,6 +356,10 @@ bool CapsuleSubject::NeedsFinish() {
     }
     DropEverything();
   }
+  if (!ledger::Outstanding()) return false;
+  python::AttachMain();
+  EndLoans();
+  python::DetachMain();
   return ledger::Outstanding() && rounds_ <= kMaxRounds;
 }
 

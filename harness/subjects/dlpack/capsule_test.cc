@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "harness/subjects/dlpack/array.h"
 #include "harness/subjects/dlpack/interleave.h"
 #include "harness/subjects/dlpack/layout.h"
+#include "harness/subjects/dlpack/managed_tensor.h"
 #include "harness/subjects/dlpack/operation_names.h"
 
 // LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.

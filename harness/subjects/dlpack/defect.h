@@ -19,6 +19,10 @@ enum class Defect : std::uint8_t {
   kReadAfterDeleter,
   kByteOffsetIgnored,
   kMajorIgnored,
+  kRefuseWithoutDelete,
+  kUncheckedImport,
+  kPaddingIgnored,
+  kNullDeleterCalled,
   // Of the C ABI alone.
   kTakeLoadsThenClears,
   kExportWithoutRetain,

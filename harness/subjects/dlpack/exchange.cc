@@ -14,6 +14,7 @@ enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, 
 
 constexpr Argument kHandle{"handle", kHandles};
 constexpr Argument kBox{"box", kBoxes};
+constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
 constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 
 const std::array<OperationKind, 10> kOperations = {{
@@ -22,7 +23,7 @@ const std::array<OperationKind, 10> kOperations = {{
      4,
      4},
     {"consume", {kHandle}, 1, 4},
-    {"refuse", {kHandle}, 1, 1},
+    {"refuse", {kHandle, kStep}, 2, 2},
     {"reexport", {kHandle, kKind}, 2, 2},
     {"read", {}, 0, 3},
     {"drop", {kHandle}, 1, 2},
@@ -37,7 +38,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 12> kTable = {{
+constexpr std::array<TwinOf, 16> kTable = {{
     {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
@@ -59,6 +60,16 @@ constexpr std::array<TwinOf, 12> kTable = {{
     {{"strides_ignored", "jax-ml/jax#4196: strides are ignored on import", "wrong-value"}, Defect::kStridesIgnored},
     {{"major_ignored", "smallest breach of R12: a consumer reads a struct of a foreign major version", "protocol"},
      Defect::kMajorIgnored},
+    {{"refuse_without_delete", "smallest breach of R3: a consumer that refuses a tensor forgets to call its deleter",
+      "missing-delete"},
+     Defect::kRefuseWithoutDelete},
+    {{"unchecked_import", "smallest breach of R13, R16, R21 and R23: a consumer looks at neither device, rank nor type",
+      "protocol"},
+     Defect::kUncheckedImport},
+    {{"padding_ignored", "smallest breach of R21: the flag for padded elements below one byte is ignored", "wrong-value"},
+     Defect::kPaddingIgnored},
+    {{"null_deleter_called", "smallest breach of R1: the deleter is called although it is NULL", "protocol"},
+     Defect::kNullDeleterCalled},
     {{"relaxed_publish", "smallest breach of publication: the name is stored without release", "thread"},
      Defect::kRelaxedPublish},
     {{"relaxed_last_reference",
@@ -71,15 +82,6 @@ constexpr auto kTwins = [] {
   for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
   return twins;
 }();
-
-// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
-void ExportInto(Handle& handle, Array* array, Kind kind) {
-  const bool legacy = kind == Kind::kLegacy;
-  const char* name = legacy ? kLegacyName : kVersionedName;
-  void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
-  if (Publish(handle, name, tensor)) return;
-  DeleteUntaken(name, tensor);
-}
 
 // Acquire: the array was built, and used, before it was put into the box. Release: our uses come before those of the next taker.
 Array* Swap(std::atomic<Array*>& box, Array* array) {
@@ -109,17 +111,27 @@ std::unique_ptr<Subject> Exchange::Make(int twin) {
 
 void Exchange::Begin(const Case& /*c*/) { ledger::Reset(); }
 
-void Exchange::Export(Handle& handle, Kind kind, const Layout& layout, const DLDataType& type) {
+// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
+void Exchange::ExportInto(Handle& handle, Array* array, Kind kind) {
+  if (!CanDescribe(*array, kind)) return;
+  const bool legacy = kind == Kind::kLegacy;
+  const char* name = legacy ? kLegacyName : kVersionedName;
+  void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
+  if (!Publish(handle, name, tensor)) DeleteUntaken(name, tensor);
+}
+
+void Exchange::Export(Handle& handle, Kind kind, const Layout& layout, const ElementType& type) {
   Array* array = NewArray(layout, type);
   ExportInto(handle, array, kind);
   Drop(array);  // what was exported keeps the array alive (R4)
 }
 
 void Exchange::Reexport(int thread, Handle& handle, Kind kind) {
-  Array* array = held_[thread];
-  // R32: a legacy struct cannot say "read only", so we refuse rather than lose the flag (IntelPython/dpctl#1755).
-  if (array == nullptr || (array->read_only && kind == Kind::kLegacy)) return;
-  ExportInto(handle, array, kind);
+  if (held_[thread] != nullptr) ExportInto(handle, held_[thread], kind);
+}
+
+void Exchange::Consume(int thread, Handle& handle, Step fails) {
+  if (Array* array = ImportTaken(dlpack::Take(handle, fails), fails); array != nullptr) Hold(thread, array);
 }
 
 // Replaces what the thread holds; takes over the caller's reference.
@@ -129,14 +141,13 @@ void Exchange::Apply(int thread, const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      Export(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]].type);
+      Export(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
       break;
     case kConsume:
-      if (const Taken taken = dlpack::Take(handles_[a[0]], /*fails=*/false); taken.name != nullptr)
-        Hold(thread, ImportTaken(taken));
+      Consume(thread, handles_[a[0]], Step::kNever);
       break;
     case kRefuse:
-      if (const Taken taken = dlpack::Take(handles_[a[0]], /*fails=*/true); taken.name != nullptr) RefuseTaken(taken);
+      Consume(thread, handles_[a[0]], Step{a[1]});
       break;
     case kReexport:
       Reexport(thread, handles_[a[0]], Kind{a[1]});
@@ -168,6 +179,7 @@ void Exchange::End() {
   for (Handle& handle : handles_) DropHandle(handle);
   for (std::atomic<Array*>& box : boxes_) Drop(Swap(box, nullptr));
   for (int thread = 0; thread < kMaxThreads; ++thread) Hold(thread, nullptr);
+  EndLoans();
   ledger::Judge();
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -99,6 +100,23 @@ TEST(ExchangeTest, AReadOnlyArrayIsNotReexportedAsLegacy) {
   subject->End();
 }
 
+TEST(ExchangeTest, AConsumerMayFailAtEveryStep) {
+  for (std::uint8_t step = 0; step < kStepNames.size(); ++step) {
+    for (const auto kind : kKindNames) {
+      Execute("safe", {{0, Export(kind)}, {1, Op("refuse", {0, step})}, {0, Op("consume")}, {0, Op("drop")}});
+    }
+  }
+}
+
+TEST(ExchangeTest, ATensorWithoutDeleterOutlivesItsUsers) {
+  Execute("safe", {{0, Export("no_deleter")},
+                   {0, Op("consume")},
+                   {0, Op("reexport", {1, ValueOf(kKindNames, "no_deleter")})},
+                   {1, Op("consume", {1})},
+                   {0, Op("release")},
+                   {1, Op("read")}});
+}
+
 TEST(ExchangeTest, OnlyOneOfTwoConsumersWins) {
   for (const char* point : {"look at name", "claim handle", "name handle"}) {
     // Without the export's own claims: two of them come before.
@@ -155,6 +173,28 @@ TEST(ExchangeTwinTest, StridesIgnored) {
 }
 TEST(ExchangeTwinTest, MajorIgnored) {
   EXPECT_DEATH(Execute("major_ignored", {{0, Export("next_major")}, {1, Op("consume")}}), "protocol R12");
+}
+
+TEST(ExchangeTwinTest, RefuseWithoutDelete) {
+  EXPECT_DEATH(Execute("refuse_without_delete", {{0, Export("legacy")}, {1, Op("refuse")}}), "missing-delete R3");
+}
+TEST(ExchangeTwinTest, UncheckedImport) {
+  const std::array<std::array<std::string_view, 2>, 5> wrong = {
+      {{"other_device", "R23"}, {"device_number", "R21a"}, {"negative_rank", "R16"}, {"unknown", "R13"}, {"float4_wide", "R21"}}};
+  for (const auto& [what, rule] : wrong) {
+    const bool is_kind = std::find(kKindNames.begin(), kKindNames.end(), what) != kKindNames.end();
+    const Operation exported = is_kind ? Export(what) : Export("versioned", "vector", what);
+    const std::string expected = "protocol " + std::string(rule) + ":";
+    EXPECT_DEATH(Execute("unchecked_import", {{0, exported}, {1, Op("consume")}}), expected);
+  }
+}
+TEST(ExchangeTwinTest, PaddingIgnored) {
+  EXPECT_DEATH(
+      Execute("padding_ignored", {{0, Export("versioned", "vector", "int4_padded")}, {1, Op("consume")}, {1, Op("read")}}),
+      "wrong-value R19");
+}
+TEST(ExchangeTwinTest, NullDeleterCalled) {
+  EXPECT_DEATH(Execute("null_deleter_called", {{0, Export("no_deleter")}, {0, Op("drop")}}), "protocol R1:");
 }
 
 // --- real threads ---

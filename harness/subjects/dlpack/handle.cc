@@ -53,6 +53,14 @@ void CallDeleterByName(const char* name, void* tensor) {
   }
 }
 
+// A consumer that failed before it looked at the struct has nothing to import.
+template <typename Managed>
+Array* ImportOrRefuse(Managed* tensor, int number, Step fails) {
+  if (fails != Step::kClaimed) return Import(tensor, number, fails);
+  Refuse(tensor, number);
+  return nullptr;
+}
+
 }  // namespace
 
 bool Publish(Handle& handle, const char* name, void* tensor) {
@@ -67,14 +75,14 @@ bool Publish(Handle& handle, const char* name, void* tensor) {
   return true;
 }
 
-Taken Take(Handle& handle, bool fails) {
+Taken Take(Handle& handle, Step fails) {
   if (Has(Defect::kCheckThenRename)) return CheckThenRename(handle);
   const char* name = Look(handle);
   if (!IsFresh(name) || !Claim(handle, name)) return {};  // R9: a used tensor is not taken again
   void* tensor = handle.tensor;
   const int number = ledger::Consumed(tensor);
   // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
-  const bool leave = fails && Has(Defect::kRenameAfterFailureWindow);
+  const bool leave = fails == Step::kClaimed && Has(Defect::kRenameAfterFailureWindow);
   Settle(handle, leave ? name : UsedName(name));
   return {name, tensor, number};
 }
@@ -91,14 +99,10 @@ void DropHandle(Handle& handle) {
 
 const char* UsedName(const char* fresh) { return fresh == kLegacyName ? kUsedLegacyName : kUsedVersionedName; }
 
-Array* ImportTaken(const Taken& taken) {
-  if (taken.name == kLegacyName) return Import(static_cast<DLManagedTensor*>(taken.tensor), taken.number);
-  return Import(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number);
-}
-
-void RefuseTaken(const Taken& taken) {
-  ledger::Released(taken.number, ledger::Owner::kConsumer);
-  CallDeleterByName(taken.name, taken.tensor);
+Array* ImportTaken(const Taken& taken, Step fails) {
+  if (taken.name == nullptr) return nullptr;
+  if (taken.name == kLegacyName) return ImportOrRefuse(static_cast<DLManagedTensor*>(taken.tensor), taken.number, fails);
+  return ImportOrRefuse(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number, fails);
 }
 
 void DeleteUntaken(const char* name, void* tensor) {

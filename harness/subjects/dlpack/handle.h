@@ -9,7 +9,7 @@
 // one capsule and CPython leaves it to the caller (python/cpython#145563); here exactly one of them wins.
 #pragma once
 
-#include "harness/subjects/dlpack/array.h"
+#include "harness/subjects/dlpack/managed_tensor.h"
 
 namespace handoff::dlpack {
 
@@ -35,17 +35,15 @@ struct Taken {
 
 // Puts a tensor into an empty handle. Returns false, and leaves the tensor to the caller, if it is not empty.
 bool Publish(Handle& handle, const char* name, void* tensor);
-// Takes the tensor and renames the handle (R8). `fails`: the consumer will find that it cannot use the tensor.
-Taken Take(Handle& handle, bool fails);
+// Takes the tensor and renames the handle (R8). `fails` is where the consumer will fail.
+Taken Take(Handle& handle, Step fails);
 // The handle's destructor: calls the deleter of a tensor that nobody took (R7) and empties the handle.
 void DropHandle(Handle& handle);
 
 // The used name that belongs to a fresh one (R8).
 const char* UsedName(const char* fresh);
-// An array that owns what was taken, or null if the consumer refuses it (see Import).
-Array* ImportTaken(const Taken& taken);
-// The way out of a consumer that cannot use what it took: it owns the struct, so it calls the deleter.
-void RefuseTaken(const Taken& taken);
+// An array that owns what was taken, or null if nothing was, or if the consumer refuses it or fails (see Import).
+Array* ImportTaken(const Taken& taken, Step fails);
 // The way out of a handle whose tensor nobody took (R7). `name` tells the struct's kind.
 void DeleteUntaken(const char* name, void* tensor);
 

@@ -1,5 +1,7 @@
 #include "harness/subjects/dlpack/layout.h"
 
+#include <algorithm>
+
 namespace handoff::dlpack {
 namespace {
 
@@ -10,17 +12,24 @@ constexpr auto NamesOf(const Table& table) {
   return names;
 }
 
+// The unit of Layout::pointer and Layout::offset, in bytes.
+std::int64_t UnitBytes(const ElementType& type) { return std::max(1, ItemBits(type.type, type.padded) / 8); }
+
 }  // namespace
 
 constinit const std::array<std::string_view, kLayouts.size()> kLayoutNames = NamesOf(kLayouts);
 constinit const std::array<std::string_view, kElementTypes.size()> kElementTypeNames = NamesOf(kElementTypes);
 
-ledger::View ViewOf(const Layout& layout, const DLDataType& type, int storage) {
+std::size_t StorageBytes(const ElementType& type) { return static_cast<std::size_t>(kStorageElements * UnitBytes(type)); }
+
+ledger::View ViewOf(const Layout& layout, const ElementType& type, int storage) {
   ledger::View view;
   view.storage = storage;
   view.rank = layout.rank;
-  view.item_size = static_cast<int>(ItemSize(type));
-  view.origin = (layout.pointer + layout.offset) * view.item_size;
+  view.item_bits = ItemBits(type.type, type.padded);
+  view.value_bits = type.type.bits * type.type.lanes;
+  view.origin = (layout.pointer + layout.offset) * UnitBytes(type);
+  view.refusal = type.refusal;
   for (int d = 0; d < layout.rank; ++d) {
     view.shape[d] = layout.shape[d];
     view.strides[d] = layout.strides[d];
@@ -28,7 +37,7 @@ ledger::View ViewOf(const Layout& layout, const DLDataType& type, int storage) {
   return view;
 }
 
-DLTensor Describe(const Layout& layout, const DLDataType& type, unsigned char* storage, bool legacy, std::int64_t* shape,
+DLTensor Describe(const Layout& layout, const ElementType& type, unsigned char* storage, std::int64_t* shape,
                   std::int64_t* strides) {
   bool empty = false;
   for (int d = 0; d < layout.rank; ++d) {
@@ -36,15 +45,14 @@ DLTensor Describe(const Layout& layout, const DLDataType& type, unsigned char* s
     strides[d] = layout.strides[d];
     empty = empty || shape[d] == 0;
   }
-  const auto item = static_cast<std::int64_t>(ItemSize(type));
   DLTensor tensor{};
-  tensor.data = empty ? nullptr : storage + layout.pointer * item;
+  tensor.data = empty ? nullptr : storage + layout.pointer * UnitBytes(type);
   tensor.device = {kDLCPU, 0};
   tensor.ndim = layout.rank;
-  tensor.dtype = type;
+  tensor.dtype = type.type;
   tensor.shape = layout.rank == 0 ? nullptr : shape;
-  tensor.strides = layout.rank == 0 || (legacy && layout.null_strides) ? nullptr : strides;
-  tensor.byte_offset = static_cast<std::uint64_t>(layout.offset * item);
+  tensor.strides = layout.rank == 0 ? nullptr : strides;
+  tensor.byte_offset = static_cast<std::uint64_t>(layout.offset * UnitBytes(type));
   return tensor;
 }
 

@@ -12,7 +12,7 @@
 
 namespace handoff::dlpack {
 
-// Elements in each storage, whatever the layout shows of them.
+// Elements in each storage, whatever the layout shows of them; twice as many of a packed type.
 inline constexpr int kStorageElements = 8;
 
 // Where the elements of a tensor lie in its storage. Everything is counted in elements.
@@ -21,8 +21,8 @@ struct Layout {
   int rank;
   std::int64_t shape[ledger::kMaxRank];
   std::int64_t strides[ledger::kMaxRank];
-  std::int64_t pointer;  // from the storage's start to what `data` points at
-  std::int64_t offset;   // the further way that is put into `byte_offset`
+  std::int64_t pointer;  // from the storage's start to what `data` points at; of a packed type in whole bytes
+  std::int64_t offset;   // the further way that is put into `byte_offset`, likewise
   bool null_strides;     // written as NULL, "compact row-major": legal in a legacy struct only (R18)
 };
 
@@ -43,27 +43,40 @@ inline constexpr std::array<Layout, 10> kLayouts = {{
 struct ElementType {
   std::string_view name;
   DLDataType type;
+  bool padded;          // a type below one byte whose elements take a byte each; only a versioned struct can say so
+  const char* refusal;  // the rule by which our consumers must refuse it, or null
 };
+
+// The code of kDLFloat4_e2m1fn, which headers before 1.1 do not name.
+inline constexpr std::uint8_t kFloat4Code = 17;
+
 // As above: append only.
-inline constexpr std::array<ElementType, 4> kElementTypes = {{
-    {"int32", {kDLInt, 32, 1}},
-    {"uint8", {kDLUInt, 8, 1}},
-    {"float64", {kDLFloat, 64, 1}},
-    {"complex128", {kDLComplex, 128, 1}},
+inline constexpr std::array<ElementType, 8> kElementTypes = {{
+    {"int32", {kDLInt, 32, 1}, false, nullptr},
+    {"uint8", {kDLUInt, 8, 1}, false, nullptr},
+    {"float64", {kDLFloat, 64, 1}, false, nullptr},
+    {"complex128", {kDLComplex, 128, 1}, false, nullptr},
+    {"int4", {kDLInt, 4, 1}, false, nullptr},  // packed: two elements a byte, the first in the low bits
+    {"int4_padded", {kDLInt, 4, 1}, true, nullptr},
+    {"unknown", {250, 8, 1}, false, "R13"},  // a code of some later minor version
+    {"float4_wide", {kFloat4Code, 8, 1}, false, "R21"},
 }};
 
 // Of the last two tables, for argument lists.
 extern const std::array<std::string_view, kLayouts.size()> kLayoutNames;
 extern const std::array<std::string_view, kElementTypes.size()> kElementTypeNames;
 
-inline constexpr std::size_t ItemSize(const DLDataType& type) { return std::size_t{type.bits} * type.lanes / 8; }
+// From one element to the next, in bits.
+constexpr int ItemBits(const DLDataType& type, bool padded) { return padded ? 8 : type.bits * type.lanes; }
+// Bytes of a storage, a multiple of 8.
+std::size_t StorageBytes(const ElementType& type);
 
 // What an export of this layout means, for the ledger.
-ledger::View ViewOf(const Layout& layout, const DLDataType& type, int storage);
+ledger::View ViewOf(const Layout& layout, const ElementType& type, int storage);
 
 // The DLTensor that describes it. `shape` and `strides` hold kMaxRank values each, are filled in here and belong to the caller,
-// who keeps them as long as the tensor. With `legacy`, a compact layout is written with NULL strides.
-DLTensor Describe(const Layout& layout, const DLDataType& type, unsigned char* storage, bool legacy, std::int64_t* shape,
+// who keeps them as long as the tensor.
+DLTensor Describe(const Layout& layout, const ElementType& type, unsigned char* storage, std::int64_t* shape,
                   std::int64_t* strides);
 
 }  // namespace handoff::dlpack

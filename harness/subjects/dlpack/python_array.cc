@@ -69,8 +69,8 @@ PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t position
   if (!ParseDlpackArguments(arguments, positional, names, versioned)) return nullptr;
   const Kind kind = Cast(self)->kind;
   if (versioned && kind != Kind::kLegacy) return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, kind));
-  if (Cast(self)->array->read_only) {
-    PyErr_SetString(PyExc_BufferError, "the array is read-only, which a legacy struct cannot say");  // R32
+  if (!CanDescribe(*Cast(self)->array, Kind::kLegacy)) {
+    PyErr_SetString(PyExc_BufferError, "a legacy struct cannot say that the array is read-only or padded");  // R32
     return nullptr;
   }
   return NewCapsule(ExportPython<DLManagedTensor>(self, Kind::kLegacy));

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "harness/python/embed.h"
-#include "harness/subjects/dlpack/array.h"
+#include "harness/subjects/dlpack/managed_tensor.h"
 
 namespace handoff::dlpack {
 

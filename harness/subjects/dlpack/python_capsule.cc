@@ -25,7 +25,7 @@ void DestroyCapsule(PyObject* capsule) {
   DeleteUntaken(name, PyCapsule_GetPointer(capsule, name));
 }
 
-Taken TakeUnlocked(PyObject* capsule, bool fails) {
+Taken TakeUnlocked(PyObject* capsule, Step fails) {
   HANDOFF_SYNC_POINT(capsule, "check name");
   const char* name = FreshName(capsule);
   if (name == nullptr) return {};  // R9
@@ -38,7 +38,7 @@ Taken TakeUnlocked(PyObject* capsule, bool fails) {
   const int number = ledger::Consumed(tensor);
   HANDOFF_SYNC_POINT(capsule, "rename");
   // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
-  if (!fails || !Has(Defect::kRenameAfterFailureWindow)) PyCapsule_SetName(capsule, UsedName(name));
+  if (fails != Step::kClaimed || !Has(Defect::kRenameAfterFailureWindow)) PyCapsule_SetName(capsule, UsedName(name));
   return {name, tensor, number};
 }
 
@@ -54,7 +54,7 @@ PyObject* NewCapsule(DLManagedTensorVersioned* tensor) {
   return PyCapsule_New(tensor, kVersionedName, DestroyCapsule);
 }
 
-Taken TakeFromCapsule(PyObject* capsule, bool fails) {
+Taken TakeFromCapsule(PyObject* capsule, Step fails) {
   if (Has(Defect::kCheckThenRename)) return TakeUnlocked(capsule, fails);
   // A capsule's fields are plain memory: whoever shares one must bring the lock (python/cpython#146612). The object's own
   // critical section is the one that all consumers can agree on without knowing each other. It would be given up if the thread

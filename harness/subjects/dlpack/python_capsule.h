@@ -13,6 +13,6 @@ PyObject* NewCapsule(DLManagedTensorVersioned* tensor);
 
 // Takes the tensor and renames the capsule (R8), also when several threads hold a reference to it: exactly one of them wins.
 // `fails` as in Take. The caller holds a reference and is attached.
-Taken TakeFromCapsule(PyObject* capsule, bool fails);
+Taken TakeFromCapsule(PyObject* capsule, Step fails);
 
 }  // namespace handoff::dlpack

@@ -1,0 +1,260 @@
+#include "harness/subjects/dlpack/managed_tensor.h"
+
+#include <atomic>
+
+#include "harness/case/case.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/dlpack/defect.h"
+
+// Bit 2, which headers before 1.1 do not name.
+#ifndef DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
+#define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL)
+#endif
+
+namespace handoff::dlpack {
+namespace {
+
+// --- Producer ---
+
+// What an export allocates: the struct together with the shape and strides that it points to, so that one free ends them all.
+template <typename Managed>
+struct Block {
+  Managed tensor;  // first: the struct's address is the block's
+  std::int64_t shape[ledger::kMaxRank];
+  std::int64_t strides[ledger::kMaxRank];
+};
+
+// The block goes before the owner, since dropping that may run foreign deleters.
+template <typename Managed>
+void DeleteExport(Managed* self) {
+  Drop(static_cast<Array*>(EndExport(self)));
+}
+
+// R4: the reference keeps the payload alive until the deleter is called, whatever the producer does with its own.
+Array* KeptAlive(Array* array) { return Has(Defect::kExportWithoutRetain) ? nullptr : Retain(array); }
+
+const char* RefusalOf(Kind kind) {
+  switch (kind) {
+    case Kind::kOtherDevice:
+      return "R23";
+    case Kind::kDeviceNumber:
+      return "R21a";
+    case Kind::kNegativeRank:
+      return "R16";
+    default:
+      return nullptr;
+  }
+}
+
+void Stamp(DLManagedTensor& /*tensor*/, Kind /*kind*/, const Array& /*array*/) {}
+void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
+  DLTensor& t = tensor.dl_tensor;
+  tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  if (kind == Kind::kNextMajor) ++tensor.version.major;
+  if (kind == Kind::kReadOnly || array.read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (array.padded) tensor.flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  if (kind == Kind::kDeviceNumber) t.device.device_id = 1;
+  if (kind == Kind::kNegativeRank) t.ndim = -1;
+  if (kind == Kind::kOtherDevice) {
+    t.device.device_type = kDLExtDev;
+    t.data = nullptr;  // stands for a handle that is no address
+  }
+}
+
+// A tensor without a deleter is only lent. Its producer keeps what ends it for the time when nobody uses it any more.
+struct Loan {
+  DLManagedTensorVersioned* tensor;
+  void (*deleter)(DLManagedTensorVersioned* self);
+};
+Loan loans[kMaxOperations];      // each place written by the thread that got it, read at the end
+std::atomic<int> loan_count{0};  // relaxed: gives out places
+
+void Lend(DLManagedTensor& /*tensor*/) {}
+void Lend(DLManagedTensorVersioned& tensor) {
+  loans[loan_count.fetch_add(1, std::memory_order_relaxed)] = {&tensor, tensor.deleter};
+  tensor.deleter = nullptr;
+}
+
+void TellLedger(const void* tensor, const Array& array, Kind kind) {
+  ledger::View view;
+  if (array.storage != nullptr) view = ViewOf(*array.layout, *array.type, array.number);
+  view.foreign = kind == Kind::kNextMajor;
+  if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
+  if (array.storage != nullptr) {
+    ledger::Exported(tensor, view);
+  } else {
+    ledger::Reexported(tensor, array.number, view);
+  }
+}
+
+// --- Consumer ---
+
+bool KnowsType(const DLDataType& type) {
+  if (type.lanes != 1) return false;
+  switch (type.code) {
+    case kDLInt:
+    case kDLUInt:
+      return type.bits == 4 || type.bits == 8 || type.bits == 32 || type.bits == 64;
+    case kDLFloat:
+      return type.bits == 32 || type.bits == 64;
+    case kDLComplex:
+      return type.bits == 64 || type.bits == 128;
+    default:
+      return false;  // R13: of a later minor version, or a type for which we have no bits (R21)
+  }
+}
+
+// What an importer for CPU arrays must have looked at before it touches shape, strides or data.
+bool CanUse(const DLTensor& t) {
+  if (Has(Defect::kUncheckedImport)) return true;
+  return t.device.device_type == kDLCPU && t.device.device_id == 0 && t.ndim >= 0 && t.ndim <= ledger::kMaxRank &&
+         KnowsType(t.dtype);
+}
+
+// NULL strides mean compact and row-major (R18).
+void FillCompactStrides(Array& array) {
+  std::int64_t step = 1;
+  for (int d = array.view.ndim - 1; d >= 0; --d) {
+    array.strides[d] = step;
+    step *= array.shape[d];
+  }
+}
+
+// Copies the description, since shape and strides die with the struct; the payload stays where it is.
+void CopyView(const DLTensor& from, Array& array) {
+  array.view = from;
+  if (Has(Defect::kByteOffsetIgnored)) array.view.byte_offset = 0;
+  for (int d = 0; d < from.ndim; ++d) array.shape[d] = from.shape[d];
+  if (from.strides == nullptr || Has(Defect::kStridesIgnored)) {
+    FillCompactStrides(array);
+  } else {
+    for (int d = 0; d < from.ndim; ++d) array.strides[d] = from.strides[d];
+  }
+  array.view.shape = from.ndim == 0 ? nullptr : array.shape;
+  array.view.strides = from.ndim == 0 ? nullptr : array.strides;
+}
+
+// Null if the tensor cannot be used or the consumer fails; it still owns the tensor then.
+Array* NewImport(const DLTensor& from, int number, Step fails) {
+  ledger::Borrowed(number);
+  const bool usable = CanUse(from);
+  if (!usable || fails == Step::kRenamed) {
+    ledger::Returned(number);
+    return nullptr;
+  }
+  HANDOFF_SYNC_POINT(nullptr, "allocate array");
+  auto* array = new Array;
+  array->number = number;
+  if (fails != Step::kAllocated) CopyView(from, *array);
+  if (fails == Step::kNever) {
+    ledger::Accepted(number);
+    ledger::ShapeSeen(number, array->view.ndim, array->shape);
+  }
+  ledger::Returned(number);
+  if (fails == Step::kNever) return array;
+  delete array;
+  return nullptr;
+}
+
+template <typename Managed>
+void RefuseAny(Managed* tensor, int number) {
+  if (Has(Defect::kRefuseWithoutDelete)) return;
+  ledger::Released(number, ledger::Owner::kConsumer);
+  CallDeleter(tensor);
+}
+
+template <typename Managed>
+void CallAny(Managed* tensor) {
+  HANDOFF_SYNC_POINT(tensor, "call deleter");
+  if (tensor->deleter == nullptr && !Has(Defect::kNullDeleterCalled)) return;
+  ledger::CheckDeleter(ledger::NumberOf(tensor), tensor->deleter != nullptr);
+  tensor->deleter(tensor);
+}
+
+}  // namespace
+
+bool CanDescribe(const Array& array, Kind kind) { return kind != Kind::kLegacy || (!array.read_only && !array.padded); }
+
+template <typename Managed>
+Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(Managed* self)) {
+  HANDOFF_SYNC_POINT(nullptr, "allocate managed tensor");
+  auto* block = new Block<Managed>{};
+  DLTensor& t = block->tensor.dl_tensor;
+  t = array.view;
+  for (int d = 0; d < t.ndim; ++d) {
+    block->shape[d] = array.shape[d];
+    block->strides[d] = array.strides[d];
+  }
+  if (t.ndim != 0) {
+    t.shape = block->shape;
+    t.strides = kind == Kind::kLegacy && array.null_strides ? nullptr : block->strides;
+  }
+  block->tensor.manager_ctx = owner;
+  block->tensor.deleter = deleter;
+  Stamp(block->tensor, kind, array);
+  if (kind == Kind::kNoDeleter) Lend(block->tensor);
+  TellLedger(&block->tensor, array, kind);
+  return &block->tensor;
+}
+
+template <typename Managed>
+void* EndExport(Managed* self) {
+  ledger::DeleterCalled(self);
+  void* owner = self->manager_ctx;
+  HANDOFF_SYNC_POINT(self, "free managed tensor");
+  delete reinterpret_cast<Block<Managed>*>(self);
+  return owner;
+}
+
+template DLManagedTensor* NewExport(const Array&, Kind, void*, void (*)(DLManagedTensor*));
+template DLManagedTensorVersioned* NewExport(const Array&, Kind, void*, void (*)(DLManagedTensorVersioned*));
+template void* EndExport(DLManagedTensor*);
+template void* EndExport(DLManagedTensorVersioned*);
+
+DLManagedTensor* ExportLegacy(Array* array) {
+  return NewExport<DLManagedTensor>(*array, Kind::kLegacy, KeptAlive(array), DeleteExport<DLManagedTensor>);
+}
+
+DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) {
+  return NewExport<DLManagedTensorVersioned>(*array, kind, KeptAlive(array), DeleteExport<DLManagedTensorVersioned>);
+}
+
+void EndLoans() {
+  for (int i = loan_count.load(std::memory_order_relaxed); i > 0 && !ledger::Held(loans[i - 1].tensor); --i) {
+    loan_count.store(i - 1, std::memory_order_relaxed);
+    loans[i - 1].deleter(loans[i - 1].tensor);
+  }
+}
+
+Array* Import(DLManagedTensor* tensor, int number, Step fails) {
+  Array* array = NewImport(tensor->dl_tensor, number, fails);
+  if (array == nullptr) {
+    Refuse(tensor, number);
+    return nullptr;
+  }
+  array->legacy = tensor;
+  return array;
+}
+
+Array* Import(DLManagedTensorVersioned* tensor, int number, Step fails) {
+  // R12: of a foreign major version only the place of `version` and `deleter` is known.
+  const bool known = tensor->version.major == DLPACK_MAJOR_VERSION || Has(Defect::kMajorIgnored);
+  Array* array = known ? NewImport(tensor->dl_tensor, number, fails) : nullptr;
+  if (array == nullptr) {
+    Refuse(tensor, number);
+    return nullptr;
+  }
+  array->versioned = tensor;
+  array->read_only = (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  array->padded = (tensor->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0 && !Has(Defect::kPaddingIgnored);
+  return array;
+}
+
+void Refuse(DLManagedTensor* tensor, int number) { RefuseAny(tensor, number); }
+void Refuse(DLManagedTensorVersioned* tensor, int number) { RefuseAny(tensor, number); }
+
+void CallDeleter(DLManagedTensor* tensor) { CallAny(tensor); }
+void CallDeleter(DLManagedTensorVersioned* tensor) { CallAny(tensor); }
+
+}  // namespace handoff::dlpack
