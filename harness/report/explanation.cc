@@ -80,16 +80,33 @@ std::string Finder(const Finding& finding) {
   return "the oracle for " + finding.kind;
 }
 
-// Copied line by line: a token of the sanitizer's own would be taken for ours.
+bool IsFrame(std::string_view line) {
+  const std::size_t start = line.find_first_not_of(' ');
+  return start != std::string_view::npos && line[start] == '#';
+}
+
+// The harness's own frames below an operation, or below the making of a thread or a subject: the same in every report.
+bool IsDriver(std::string_view frame) {
+  static constexpr std::array<std::string_view, 7> kDrivers = {
+      "handoff::Executor::", "handoff::schedule::", "handoff::ColdRunner::", "handoff::StartRunner",
+      "MakeSubject(",        "LLVMFuzzer",          "fuzzer::FuzzerDriver"};
+  return std::any_of(kDrivers.begin(), kDrivers.end(), [&](std::string_view name) { return frame.find(name) != frame.npos; });
+}
+
+// Copied line by line, without what is below the first driver of a stack. A token of the sanitizer's own would be taken for ours.
 void AddReport(const Finding& finding, std::string& out) {
   out += "REPORT\n";
   std::string_view rest = finding.report;
   if (rest.empty()) AddWrapped("none: found by " + Finder(finding), kIndent, out.append(kIndent, ' '));
+  bool below_driver = false;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
+    std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!line.starts_with("DEDUP_TOKEN:")) out.append(line).append("\n");
+    below_driver = IsFrame(line) && (below_driver || IsDriver(line));
+    if (below_driver || line.starts_with("DEDUP_TOKEN:")) continue;
+    if (IsFrame(line)) line = line.substr(0, line.find(" (BuildId: "));
+    out.append(line).append("\n");
   }
 }
 

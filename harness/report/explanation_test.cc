@@ -51,6 +51,23 @@ TEST(Explanation, TheSanitizersOwnTokenIsLeftOut) {
   EXPECT_EQ(text.find("DEDUP_TOKEN: "), text.rfind("DEDUP_TOKEN: "));
 }
 
+TEST(Explanation, FramesOfTheHarnessBelowAnOperationAreLeftOut) {
+  Finding finding = RaceFinding();
+  finding.report =
+      "WARNING: ThreadSanitizer: data race (pid=7)\n"
+      "    #0 Rename(char*) a.cc:12:3 (target+0x12) (BuildId: 00ff)\n"
+      "    #1 handoff::Executor::ApplyOperation(void*, int, int) executor.cc:77:21 (target+0x4e)\n"
+      "    #2 _start (target+0x1)\n"
+      "\n"
+      "  Location is heap block\n"
+      "    #0 operator new(unsigned long) <null> (target+0x3)\n";
+  const std::string text = Explain(finding, kAlphabet, kTexts);
+  EXPECT_NE(text.find("#0 Rename(char*) a.cc:12:3 (target+0x12)\n"), std::string::npos);
+  EXPECT_EQ(text.find("ApplyOperation"), std::string::npos);
+  EXPECT_EQ(text.find("_start"), std::string::npos);
+  EXPECT_NE(text.find("#0 operator new"), std::string::npos);
+}
+
 TEST(Explanation, LinesAreNarrowWhateverIsInThem) {
   Finding finding = RaceFinding();
   finding.detail = std::string(40, 'w') + " " + std::string(90, 'x') + " " + std::string(100, 'y');
