@@ -74,7 +74,8 @@ class Campaign:
 
     def run(self, show: "Display") -> bool:
         """Returns whether it was interrupted; jobs hold the results either way."""
-        previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # SIGINT too: a shell starts background jobs with it ignored, and Python leaves that as it is.
+        previous = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
         pool = ThreadPoolExecutor(machine.cores())
         futures = [pool.submit(self._work, job) for job in self.jobs]
         try:
@@ -85,7 +86,8 @@ class Campaign:
             self.stop()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
             show.close()
         for future in futures:
             if not future.cancelled():

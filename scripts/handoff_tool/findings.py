@@ -50,7 +50,8 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
             return old, False
         place = folder / case.name
         shutil.move(case, place)
-        (folder / REPORT).write_text(report.replace(str(case), str(place)))
+        shown = place.relative_to(ROOT) if place.is_relative_to(ROOT) else place
+        (folder / REPORT).write_text(report.replace(str(case), str(shown)))  # the command under REPLAY names it
         write_atomically(
             folder / META, json.dumps(asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=1) + "\n"
         )
