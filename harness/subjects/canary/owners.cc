@@ -56,7 +56,7 @@ class Owners final : public Subject {
     ledger::Reset();
     storage_ = ledger::AddStorage(&box_->payload, sizeof box_->payload);
     box_->payload = ledger::Payload(storage_, 0);
-    tensor_ = ledger::Exported(box_, {.storage = storage_, .item_size = sizeof box_->payload});
+    tensor_ = ledger::Exported(box_, {.storage = storage_});
   }
 
   void Delete() {
