@@ -54,6 +54,7 @@ const schedule::Record& Executor::ExecutePilot(const Case& c) {
   plan.strategy = Strategy::kListed;
   plan.switches = nullptr;
   plan.switch_count = 0;
+  plan.pilot = true;
   return Run(plan, c);
 }
 
