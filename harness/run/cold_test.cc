@@ -28,8 +28,7 @@ class ColdTest : public ::testing::Test {
     return ColdRunner(executor_, subject_, *exchange_, -1).Run(c, kLimit, check_repeats);
   }
 
-  // Not destroyed: the carriers that an execution in this process makes keep pointers.
-  CallingSubject& subject_ = *new CallingSubject;
+  CallingSubject subject_;  // nothing runs in this process, so no carrier keeps a pointer to it
   Exchange* exchange_;
   Executor executor_;
 };

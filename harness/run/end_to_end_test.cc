@@ -1,0 +1,221 @@
+// Built targets end as they should, whatever is found and wherever: on a fiber, on a thread of the program, on a thread that it
+// created, on the main thread. Each end is a non-empty file and an exit code, and the file fails again in a fresh process.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/run/ends.h"
+#include "harness/run/target_process_for_test.h"
+
+namespace handoff {
+namespace {
+
+// A arms, B fires.
+std::string EndingCase(const std::string& place) {
+  return "handoff case 1\nstrategy listed\ngranularity op\nthreads 2\nA arm\nB fire place=" + place + "\n";
+}
+
+// One canary, its broken twin, a case that brings it out, and the kinds that may come out.
+struct Planted {
+  std::string name;  // of the test
+  std::string target;
+  std::string twin;
+  std::string carrier;
+  std::string content;
+  std::vector<std::string> kinds;
+};
+void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
+
+std::vector<Planted> EveryEndEverywhere() {
+  const std::vector<std::vector<std::string>> ends = {{"abort", "aborts", "abort"},
+                                                      {"segv", "writes_to_null", "segv"},
+                                                      {"exit", "exits", "exit"},
+                                                      {"uncaught_exception", "throws", "abort"}};
+  std::vector<Planted> all;
+  for (const auto& end : ends) {
+    for (const std::string carrier : {"fiber", "thread"}) {
+      for (const std::string place : {"operation", "created", "finish", "end"}) {
+        all.push_back({end[0] + "_" + place + "_" + carrier, "canary_" + end[0], end[1], carrier, EndingCase(place), {end[2]}});
+      }
+    }
+  }
+  for (const std::string carrier : {"fiber", "thread"}) {
+    all.push_back({"deadlock_" + carrier, "canary_endless_wait", "pauses", carrier, EndingCase("operation"), {"deadlock"}});
+    all.push_back({"livelock_" + carrier, "canary_livelock", "yields", carrier, EndingCase("operation"), {"livelock"}});
+    all.push_back({"verdict_" + carrier,
+                   "canary_leak",
+                   "creator_only",
+                   carrier,
+                   "handoff case 1\nstrategy listed\ngranularity op\nthreads 2\nA release\nB release\n",
+                   {"missing-delete"}});
+    if (HANDOFF_TSAN != 0) {
+      all.push_back({"race_" + carrier,
+                     "canary_data_race",
+                     "unlocked",
+                     carrier,
+                     "handoff case 1\nstrategy listed\ngranularity op\nthreads 2\nA write\nB write\n",
+                     {"data-race"}});
+    }
+    all.push_back({"use_after_free_" + carrier, "canary_use_after_free", "pointer_kept", carrier, "", {"heap-use-after-free"}});
+  }
+  return all;
+}
+
+Variables With(const std::string& twin, const std::string& carrier) {
+  return {{"HANDOFF_TWIN", twin}, {"HANDOFF_CARRIER", carrier}};
+}
+
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+class PlantedTest : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedTest, EndsInAFileThatFailsAgain) {
+  const Planted& planted = GetParam();
+  // A corpus with the case in it, or, where nobody wrote one, a search.
+  std::vector<std::string> arguments = {"-runs=100000", "-max_len=100"};
+  if (!planted.content.empty()) arguments.push_back(FolderWithFile("case", planted.content));
+  TargetProcess fuzz(planted.target, arguments, With(planted.twin, planted.carrier));
+  const Ended found = fuzz.Wait();
+  ASSERT_EQ(found.code, kExitFinding) << found.output;
+  EXPECT_EQ(Count(found.output, "\nDEDUP_TOKEN: "), 1U) << found.output;
+  const std::string signature = LineAfter(found.output, "DEDUP_TOKEN: ");
+  bool expected = false;
+  for (const std::string& kind : planted.kinds) expected = expected || signature.starts_with(kind);
+  EXPECT_TRUE(expected) << signature;
+
+  const std::string path = LineAfter(found.output, "Test unit written to ");
+  ASSERT_EQ(fuzz.Files().size(), 1U) << found.output;
+  ASSERT_EQ(path, fuzz.Folder() + fuzz.Files()[0]) << found.output;
+  ASSERT_FALSE(ReadAll(path).empty());
+
+  const std::string json = FolderWithFile("unused", "") + "replay.json";
+  Variables variables = With(planted.twin, planted.carrier);
+  variables["HANDOFF_REPLAY_JSON"] = json;
+  TargetProcess replay(planted.target, {path}, variables);
+  const Ended again = replay.Wait();
+  EXPECT_EQ(again.code, kExitFinding) << again.output;
+  EXPECT_EQ(LineAfter(again.output, "DEDUP_TOKEN: "), signature);
+  EXPECT_EQ(LineAfter(again.output, "  trace: "), LineAfter(found.output, "  trace: ")) << "the same run, not only the same end";
+  EXPECT_NE(ReadAll(json).find("\"failed\": 1"), std::string::npos) << ReadAll(json);
+  EXPECT_TRUE(replay.Files().empty()) << "a replay writes no file";
+}
+
+INSTANTIATE_TEST_SUITE_P(Everywhere, PlantedTest, ::testing::ValuesIn(EveryEndEverywhere()),
+                         [](const auto& info) { return info.param.name; });
+
+class TimeTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TimeTest, AnEndlessSpinIsATimeOutThatSaysWhere) {
+  TargetProcess fuzz("canary_endless_spin", {"-timeout=1", "-runs=0", FolderWithFile("case", EndingCase("operation"))},
+                     With("spins", GetParam()));
+  const Ended end = fuzz.Wait();
+  EXPECT_EQ(end.code, kExitTimeout) << end.output;
+  ASSERT_EQ(fuzz.Files().size(), 1U);
+  EXPECT_TRUE(fuzz.Files()[0].starts_with("timeout-"));
+  EXPECT_FALSE(ReadAll(fuzz.Folder() + fuzz.Files()[0]).empty());
+  EXPECT_NE(end.output.find("fire place=operation"), std::string::npos) << "names the operation";
+  EXPECT_NE(end.output.find("Spin()"), std::string::npos) << "shows the stack" << end.output;
+}
+
+// Sends `signal` in the middle of an endless execution and returns the end. How soon the execution begins is not known, so this
+// tries again with more patience until the file shows that it had.
+void Interrupt(const std::string& carrier, int signal, const std::string& file_start, int code) {
+  for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
+    TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase("operation"))},
+                       With("spins", carrier));
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    kill(fuzz.pid(), signal);
+    const Ended end = fuzz.Wait();
+    if (fuzz.Files().empty()) continue;
+    EXPECT_EQ(end.code, code) << end.output;
+    EXPECT_TRUE(fuzz.Files()[0].starts_with(file_start)) << fuzz.Files()[0];
+    EXPECT_FALSE(ReadAll(fuzz.Folder() + fuzz.Files()[0]).empty());
+    return;
+  }
+  ADD_FAILURE() << "no execution was interrupted";
+}
+
+TEST_P(TimeTest, AnInterruptedExecutionIsKept) {
+  Interrupt(GetParam(), SIGINT, "interrupted-", kExitInterrupted);
+  Interrupt(GetParam(), SIGTERM, "interrupted-", kExitInterrupted);
+}
+
+TEST_P(TimeTest, ASignalFromOutsideIsAFindingThatCannotBeConfirmed) {
+  // The case itself never ends, so each cold run of it takes its time.
+  Interrupt(GetParam(), SIGSEGV, "", kExitFinding);
+}
+
+INSTANTIATE_TEST_SUITE_P(OnEachCarrier, TimeTest, ::testing::Values("fiber", "thread"),
+                         [](const auto& info) { return info.param; });
+
+TEST(ColdParentTest, WithoutOneTheCaseIsWrittenByTheFailingProcessItself) {
+  for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
+    TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase("operation"))},
+                       With("spins", "fiber"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    for (const pid_t child : fuzz.Children()) kill(child, SIGKILL);
+    kill(fuzz.pid(), SIGSEGV);
+    const Ended end = fuzz.Wait();
+    if (fuzz.Files().empty()) continue;
+    EXPECT_EQ(end.code, kExitFinding) << end.output;
+    EXPECT_TRUE(fuzz.Files()[0].starts_with("unconfirmed-"));
+    EXPECT_NE(end.output.find("Unconfirmed unit written to "), std::string::npos) << end.output;
+    return;
+  }
+  FAIL() << "no execution was in flight";
+}
+
+TEST(ReplayTest, ACleanCaseEndsSilently) {
+  const std::string folder = FolderWithFile("case", EndingCase("operation"));
+  TargetProcess replay("canary_abort", {folder + "case", "-runs=3"});
+  const Ended end = replay.Wait();
+  EXPECT_EQ(end.code, 0);
+  EXPECT_EQ(end.output, "");
+}
+
+TEST(ReplayTest, ATextCaseWithAnErrorIsRefused) {
+  const std::string folder = FolderWithFile("case", "handoff case 1\nthreads 2\nA armm\n");
+  const Ended end = TargetProcess("canary_abort", {folder + "case"}).Wait();
+  EXPECT_EQ(end.code, kExitUsage);
+  EXPECT_NE(end.output.find("case:3:3: expected"), std::string::npos) << end.output;
+}
+
+TEST(UsageTest, AnUnknownTwinListsTheValidOnes) {
+  const Ended end = TargetProcess("canary_abort", {"-runs=1"}, {{"HANDOFF_TWIN", "none"}}).Wait();
+  EXPECT_EQ(end.code, kExitUsage);
+  EXPECT_EQ(end.output, "HANDOFF_TWIN: expected one of aborts (or unset, for the safe one), found 'none'\n");
+}
+
+TEST(OverrideTest, WhatTheEnvironmentAsksForIsInTheFile) {
+  Variables variables = With("spins", "fiber");
+  variables["HANDOFF_GRANULARITY"] = "sync";
+  variables["HANDOFF_PARAMETER"] = "7";
+  TargetProcess fuzz("canary_endless_spin", {"-timeout=1", "-runs=0", FolderWithFile("case", EndingCase("operation"))},
+                     variables);
+  const Ended end = fuzz.Wait();
+  ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
+  const std::string header = ReadAll(fuzz.Folder() + fuzz.Files()[0]).substr(0, 7);
+  EXPECT_EQ(header, std::string("\xca\x5e\x01\x05\x01\x02\x07", 7))
+      << "magic, version, listed, sync, two threads, parameter (harness/case/binary.h)";
+}
+
+TEST(MinimizeTest, LibFuzzersMinimiserKeepsItsOwnInputs) {
+  const std::string folder = FolderWithFile(
+      "case", "handoff case 1\nstrategy bytes\ngranularity op\nthreads 2\nA arm\nA arm\nA arm\nB fire place=operation\n");
+  TargetProcess minimize("canary_abort",
+                         {"-minimize_crash=1", "-runs=300", "-exact_artifact_path=" + folder + "small", folder + "case"},
+                         With("aborts", "fiber"));
+  const Ended end = minimize.Wait();
+  EXPECT_EQ(end.code, 0) << end.output;
+  EXPECT_FALSE(ReadAll(folder + "small").empty()) << end.output;
+}
+
+}  // namespace
+}  // namespace handoff
