@@ -24,6 +24,8 @@ struct Storage {
   const unsigned char* bytes;  // not owned; stale once freed
   std::size_t size;
   bool freed;
+  bool copied;  // its payload is `copy`, else what Payload says
+  unsigned char copy[kMaxStorageBytes];
 };
 
 // Entries 1 to the count are in use; an entry is set up when its number is given out, so Reset has nothing to clear.
@@ -67,6 +69,42 @@ unsigned char PayloadByte(int storage, std::size_t index) {
   return static_cast<unsigned char>(static_cast<std::size_t>(storage) * 101 + index * 7 + 3);
 }
 
+unsigned char ExpectedByte(int storage, std::size_t index) {
+  return storages[storage].copied ? storages[storage].copy[index] : PayloadByte(storage, index);
+}
+
+// Where element `k` begins, in bits from the start of the storage.
+std::int64_t FirstBit(const View& view, std::int64_t k) {
+  std::int64_t bit = view.origin * 8;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    bit += k % view.shape[d] * view.strides[d] * view.item_bits;
+    k /= view.shape[d];
+  }
+  return bit;
+}
+
+// `bit` is where an element begins, and `from` is where in it we look.
+unsigned ExpectedBits(const View& view, std::int64_t bit, int from) {
+  const unsigned mask = view.value_bits - from < 8 ? (1U << view.value_bits) - 1 : 0xff;
+  const auto at = static_cast<std::size_t>(bit + from);
+  return unsigned{ExpectedByte(view.storage, at / 8)} >> (at % 8) & mask;
+}
+
+void CheckElement(const View& view, int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high) {
+  const std::int64_t first = FirstBit(view, k);
+  for (int from = 0; from < view.value_bits; from += 8) {
+    const unsigned expected = ExpectedBits(view, first, from);
+    const unsigned mask = view.value_bits - from < 8 ? (1U << view.value_bits) - 1 : 0xff;
+    const unsigned found = static_cast<unsigned>((from < 64 ? low : high) >> (from % 64)) & mask;
+    if (found == expected) continue;
+    Fail("wrong-value", "R19",
+         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %lld of storage %d. An element lies "
+         "at "
+         "data + byte_offset + index * stride * item size.",
+         static_cast<long long>(k), tensor, found, from / 8, expected, static_cast<long long>((first + from) / 8), view.storage);
+  }
+}
+
 void CheckAlive(int number, const char* use) {
   const Tensor& t = tensors[number];
   if (number < 1 || number > tensor_count) Fail("harness", "", "%s of tensor %d, which the ledger does not know.", use, number);
@@ -87,7 +125,8 @@ void CheckPayload(int number) {
   const Storage& s = storages[tensors[number].view.storage];
   if (s.freed) return;
   for (std::size_t i = 0; i < s.size; ++i) {
-    if (s.bytes[i] == PayloadByte(tensors[number].view.storage, i)) continue;
+    const unsigned char expected = ExpectedByte(tensors[number].view.storage, i);
+    if (s.bytes[i] == expected) continue;
     Fail("wrong-value", "R4",
          "Byte %zu of the payload of tensor %d changed before its deleter was called: expected 0x%02x, found 0x%02x.", i, number,
          unsigned{PayloadByte(tensors[number].view.storage, i)}, unsigned{s.bytes[i]});
@@ -113,6 +152,25 @@ int AddStorage(const void* bytes, std::size_t size) {
   s.bytes = static_cast<const unsigned char*>(bytes);
   s.size = size;
   s.freed = false;
+  s.copied = false;
+  Unlock();
+  return number;
+}
+
+int AddCopy(const void* bytes, std::size_t size, const View& of) {
+  const int number = AddStorage(bytes, size);
+  Lock();
+  Storage& s = storages[number];
+  for (std::size_t i = 0; i < size; ++i) s.copy[i] = 0;
+  std::int64_t count = 1;
+  for (int d = 0; d < of.rank; ++d) count *= of.shape[d];
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (int from = 0; from < of.value_bits; from += 8) {
+      const auto to = static_cast<std::size_t>(k * of.item_bits + from);
+      s.copy[to / 8] = static_cast<unsigned char>(s.copy[to / 8] | ExpectedBits(of, FirstBit(of, k), from) << (to % 8));
+    }
+  }
+  s.copied = true;
   Unlock();
   return number;
 }
@@ -152,14 +210,12 @@ int Exported(const void* tensor, const View& view) {
   return number;
 }
 
-int Reexported(const void* tensor, int original, const View& how) {
+View Meaning(int tensor) {
   Lock();
-  CheckAlive(original, "Export");
-  View view = tensors[original].view;
+  CheckAlive(tensor, "Export");
+  const View view = tensors[tensor].view;
   Unlock();
-  view.foreign = how.foreign;
-  view.refusal = how.refusal;
-  return Exported(tensor, view);
+  return view;
 }
 
 int Consumed(const void* tensor) {
@@ -281,25 +337,17 @@ void ShapeSeen(int tensor, int rank, const std::int64_t* shape) {
 void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high) {
   Lock();
   CheckAlive(tensor, "Read");
-  const View& view = tensors[tensor].view;
-  std::int64_t first_bit = view.origin * 8;
-  std::int64_t rest = k;
-  for (int d = view.rank - 1; d >= 0; --d) {
-    first_bit += rest % view.shape[d] * view.strides[d] * view.item_bits;
-    rest /= view.shape[d];
+  CheckElement(tensors[tensor].view, tensor, k, low, high);
+  Unlock();
+}
+
+void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high) {
+  Lock();
+  if (storages[view.storage].freed) {
+    Fail("use-after-delete", "R38",
+         "A borrowed view is read after its storage %d was freed. It is valid only while its producer is held.", view.storage);
   }
-  for (int bit = 0; bit < view.value_bits; bit += 8) {
-    const unsigned mask = view.value_bits - bit < 8 ? (1U << view.value_bits) - 1 : 0xff;
-    const auto at = static_cast<std::size_t>(first_bit + bit);
-    const unsigned found = static_cast<unsigned>((bit < 64 ? low : high) >> (bit % 64)) & mask;
-    const unsigned expected = unsigned{PayloadByte(view.storage, at / 8)} >> (at % 8) & mask;
-    if (found == expected) continue;
-    Fail("wrong-value", "R19",
-         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %zu of storage %d. An element lies "
-         "at "
-         "data + byte_offset + index * stride * item size.",
-         static_cast<long long>(k), tensor, found, bit / 8, expected, at / 8, view.storage);
-  }
+  CheckElement(view, 0, k, low, high);
   Unlock();
 }
 

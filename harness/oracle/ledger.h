@@ -51,14 +51,15 @@ int AddStorage(const void* bytes, std::size_t size);
 // Bytes 8 * `word` to 8 * `word` + 7 of the payload of `storage`, the lowest address in the lowest bits. No two bytes of a
 // storage are equal, so that a wrong offset never reads right values.
 std::uint64_t Payload(int storage, std::size_t word);
+// The same for a block into which a producer copies the elements of `of`, compact and in row-major order; it holds their values.
+int AddCopy(const void* bytes, std::size_t size, const View& of);
 // The block is about to be freed. Fails while a tensor of this storage is not deleted (R4), and the second time.
 void StorageFreed(int storage);
 
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
 int Exported(const void* tensor, const View& view);
-// The same for a tensor that shows the values of tensor `original`, which its maker imported and keeps alive; of `how` the last
-// three fields count.
-int Reexported(const void* tensor, int original, const View& how);
+// What a tensor means, for a further export of its values by the consumer that holds it.
+View Meaning(int tensor);
 // A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
 int Consumed(const void* tensor);
 // `owner` has decided to call the deleter. The number of a handle's tensor is that of NumberOf. Fails if it owns it no longer.
@@ -82,6 +83,8 @@ void Accepted(int tensor);
 // of `high`. Fails if they are not what the export meant.
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
 void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high);
+// The same for a view that nobody owns, valid as long as its producer's storage (R38).
+void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high);
 
 // Whether a tensor is not deleted yet, or a storage not freed.
 bool Outstanding();

@@ -78,11 +78,39 @@ TEST_F(LedgerTest, AReexportShowsTheValuesOfItsOriginal) {
   Exchange e;
   Consumed(&e.tensor);
   int tensor = 0;
-  const int second = Reexported(&tensor, e.number, View{});
+  const int second = Exported(&tensor, Meaning(e.number));
   ElementRead(second, 3, e.At(0), 0);
   Released(e.number, Owner::kConsumer);
   e.Delete();
-  EXPECT_DEATH(Reexported(&tensor, e.number, View{}), "use-after-delete R2");
+  EXPECT_DEATH(Meaning(e.number), "use-after-delete R2");
+}
+
+TEST_F(LedgerTest, ACopyHoldsTheElementsInRowMajorOrder) {
+  Exchange e;
+  std::array<unsigned char, 8> bytes{};
+  const int copy = AddCopy(bytes.data(), bytes.size(), Meaning(e.number));
+  for (std::size_t k = 0; k < 4; ++k) std::memcpy(&bytes[2 * k], &e.bytes[6 - 2 * k], 2);
+  View view = Meaning(e.number);
+  view.storage = copy;
+  view.strides[0] = 1;
+  view.origin = 0;
+  int tensor = 0;
+  const int number = Exported(&tensor, view);
+  ElementRead(number, 1, e.At(4), 0);
+  EXPECT_DEATH(ElementRead(number, 1, e.At(2), 0), "wrong-value R19");
+  Released(number, Owner::kHandle);
+  DeleterCalled(&tensor);
+}
+
+TEST_F(LedgerTest, ABorrowedViewDiesWithItsStorage) {
+  Exchange e;
+  const View view = Meaning(e.number);
+  BorrowedRead(view, 0, e.At(6), 0);
+  EXPECT_DEATH(BorrowedRead(view, 0, e.At(4), 0), "wrong-value R19");
+  Released(e.number, Owner::kHandle);
+  e.Delete();
+  e.Free();
+  EXPECT_DEATH(BorrowedRead(view, 0, e.At(6), 0), "use-after-delete R38");
 }
 
 TEST_F(LedgerTest, ASecondDeleterCallIsADoubleDelete) {

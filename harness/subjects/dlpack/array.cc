@@ -1,5 +1,6 @@
 #include "harness/subjects/dlpack/array.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -68,6 +69,55 @@ Element Load(const unsigned char* address, int value_bits, unsigned bit) {
   return e;
 }
 
+std::int64_t CountElements(const DLTensor& t) {
+  std::int64_t count = 1;
+  for (int d = 0; d < t.ndim; ++d) count *= t.shape[d];
+  return count;
+}
+
+// Into memory that was zero.
+void Store(unsigned char* address, const Element& e, int item_bits, unsigned bit) {
+  if (item_bits < 8) {
+    *address = static_cast<unsigned char>(*address | e.low << bit);
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(item_bits / 8);
+  std::memcpy(address, &e.low, std::min<std::size_t>(bytes, 8));
+  if (bytes > 8) std::memcpy(address + 8, &e.high, bytes - 8);
+}
+
+// The description of a compact array with the shape and type of `from`, for us and for the ledger.
+void MakeCompact(const Array& from, Array& array) {
+  array.view = from.view;
+  array.view.data = CountElements(from.view) == 0 ? nullptr : array.storage;
+  array.view.byte_offset = 0;
+  array.padded = from.padded;
+  std::int64_t step = 1;
+  for (int d = from.view.ndim - 1; d >= 0; --d) {
+    array.shape[d] = from.shape[d];
+    array.strides[d] = array.meaning.strides[d] = step;
+    step *= from.shape[d];
+  }
+  array.view.shape = from.view.ndim == 0 ? nullptr : array.shape;
+  array.view.strides = from.view.ndim == 0 ? nullptr : array.strides;
+  array.meaning.storage = array.number;
+  array.meaning.origin = 0;
+}
+
+// Element number `k` in row-major order.
+Element ReadElement(const Array& array, std::int64_t k) {
+  const DLTensor& t = array.view;
+  const int item_bits = ItemBits(t.dtype, array.padded);
+  // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
+  std::int64_t bits = 0;
+  for (int d = t.ndim - 1; d >= 0; --d) {
+    bits += k % t.shape[d] * t.strides[d] * item_bits;
+    k /= t.shape[d];
+  }
+  const auto* address = static_cast<const unsigned char*>(t.data) + t.byte_offset + (bits >> 3);
+  return Load(address, t.dtype.bits * t.dtype.lanes, static_cast<unsigned>(bits & 7));
+}
+
 }  // namespace
 
 Array* NewArray(const Layout& layout, const ElementType& type) {
@@ -80,13 +130,31 @@ Array* NewArray(const Layout& layout, const ElementType& type) {
     const std::uint64_t word = ledger::Payload(array->number, i);
     std::memcpy(array->storage + i * sizeof word, &word, sizeof word);
   }
-  array->layout = &layout;
-  array->type = &type;
+  array->meaning = ViewOf(layout, type, array->number);
   array->null_strides = layout.null_strides;
   array->padded = type.padded;
   array->view = Describe(layout, type, array->storage, array->shape, array->strides);
   return array;
 }
+
+Array* NewCopy(const Array& from) {
+  HANDOFF_SYNC_POINT(nullptr, "allocate copy");
+  auto* array = new Array;
+  const int item_bits = ItemBits(from.view.dtype, from.padded);
+  const std::int64_t count = CountElements(from.view);
+  const auto size = static_cast<std::size_t>(count * item_bits + 63) / 64 * 8;
+  array->storage = new unsigned char[size]();
+  array->meaning = Meaning(from);
+  array->number = ledger::AddCopy(array->storage, size, array->meaning);
+  for (std::int64_t k = 0; k < count; ++k) {
+    const Element element = ReadElement(from, k);
+    Store(array->storage + (k * item_bits >> 3), element, item_bits, static_cast<unsigned>(k * item_bits & 7));
+  }
+  MakeCompact(from, *array);
+  return array;
+}
+
+ledger::View Meaning(const Array& array) { return array.storage != nullptr ? array.meaning : ledger::Meaning(array.number); }
 
 Array* Retain(Array* array) {
   HANDOFF_SYNC_POINT(array, "retain");
@@ -106,22 +174,17 @@ void Drop(Array* array) {
 }
 
 void ReadAll(const Array& array) {
-  const DLTensor& t = array.view;
-  const int item_bits = ItemBits(t.dtype, array.padded);
-  const int value_bits = t.dtype.bits * t.dtype.lanes;
-  std::int64_t count = 1;
-  for (int d = 0; d < t.ndim; ++d) count *= t.shape[d];
+  const std::int64_t count = CountElements(array.view);
+  if (array.storage != nullptr) {
+    for (std::int64_t k = 0; k < count; ++k) {
+      const Element element = ReadElement(array, k);
+      ledger::BorrowedRead(array.meaning, k, element.low, element.high);
+    }
+    return;
+  }
   ledger::Borrowed(array.number);
   for (std::int64_t k = 0; k < count; ++k) {
-    // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
-    std::int64_t bits = 0;
-    std::int64_t rest = k;
-    for (int d = t.ndim - 1; d >= 0; --d) {
-      bits += rest % t.shape[d] * t.strides[d] * item_bits;
-      rest /= t.shape[d];
-    }
-    const auto* address = static_cast<const unsigned char*>(t.data) + t.byte_offset + (bits >> 3);
-    const Element element = Load(address, value_bits, static_cast<unsigned>(bits & 7));
+    const Element element = ReadElement(array, k);
     ledger::ElementRead(array.number, k, element.low, element.high);
   }
   ledger::Returned(array.number);

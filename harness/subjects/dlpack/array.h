@@ -27,19 +27,22 @@ struct Array {
   unsigned char* storage = nullptr;
   DLManagedTensor* legacy = nullptr;
   DLManagedTensorVersioned* versioned = nullptr;
-  int number = 0;                     // the ledger's: of the storage, or of the imported tensor
-  const Layout* layout = nullptr;     // what a storage of our own shows; static
-  const ElementType* type = nullptr;  // of a storage of our own; static
+  int number = 0;        // the ledger's: of the storage, or of the imported tensor
+  ledger::View meaning;  // for the ledger: what a storage of our own shows
 };
 
 // A new array with a storage of its own. The caller owns the one reference.
 Array* NewArray(const Layout& layout, const ElementType& type);
+// A new array with the elements of another, compact and in row-major order.
+Array* NewCopy(const Array& from);
+// What an export of the array means: the ledger's side of it.
+ledger::View Meaning(const Array& array);
 // One more reference to an array that the caller holds a reference to. Returns it.
 Array* Retain(Array* array);
 // Gives up a reference. The last one frees the array. Null is nothing.
 void Drop(Array* array);
 
-// Reads every element of an imported array and compares it with what was exported. The caller holds a reference.
+// Reads every element of an array and compares it with what was exported. The caller holds a reference.
 void ReadAll(const Array& array);
 
 }  // namespace handoff::dlpack

@@ -77,15 +77,10 @@ void Lend(DLManagedTensorVersioned& tensor) {
 }
 
 void TellLedger(const void* tensor, const Array& array, Kind kind) {
-  ledger::View view;
-  if (array.storage != nullptr) view = ViewOf(*array.layout, *array.type, array.number);
+  ledger::View view = Meaning(array);
   view.foreign = kind == Kind::kNextMajor;
   if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
-  if (array.storage != nullptr) {
-    ledger::Exported(tensor, view);
-  } else {
-    ledger::Reexported(tensor, array.number, view);
-  }
+  ledger::Exported(tensor, view);
 }
 
 // --- Consumer ---
