@@ -12,6 +12,7 @@
 #include "harness/python/thread_state.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/python_array.h"
 #include "harness/subjects/dlpack/python_capsule.h"
 
@@ -44,7 +45,8 @@ enum Code : std::uint8_t {
   kGive,
   kShare,
   kTake,
-  kFinalize
+  kFinalize,
+  kNegotiate
 };
 constexpr std::array<std::string_view, 2> kStates = {"attached", "detached"};
 constexpr std::array<std::string_view, 2> kPending = {"nothing", "exception"};
@@ -54,11 +56,15 @@ constexpr Argument kBox{"box", kBoxes};
 constexpr Argument kState{"state", kStates.size(), kStates};
 constexpr Argument kPendingState{"pending", kPending.size(), kPending};
 constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
+constexpr Argument kVersion{"max_version", kVersionNames.size(), kVersionNames};
+constexpr Argument kDevice{"dl_device", kDeviceNames.size(), kDeviceNames};
+constexpr Argument kCopy{"copy", kCopyNames.size(), kCopyNames};
+constexpr Argument kStream{"stream", kStreamNames.size(), kStreamNames};
 constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 
 // A new thread costs as much as a whole execution without one, and a finalisation (a forked child) as much as a hundred: hence a
 // small weight, and none, for what seeds ask for.
-const std::array<OperationKind, 15> kOperations = {{
+const std::array<OperationKind, 16> kOperations = {{
     {"export",
      {kSlot, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
      4,
@@ -77,6 +83,7 @@ const std::array<OperationKind, 15> kOperations = {{
     {"share", {kBox}, 1, 6},
     {"take", {kBox}, 1, 8},
     {"finalize", {}, 0, 0},
+    {"negotiate", {kVersion, kDevice, kCopy, kStream}, 4, 8},
 }};
 const Alphabet kAlphabet = {kOperations};
 
@@ -84,7 +91,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 10> kTable = {{
+constexpr std::array<TwinOf, 16> kTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -111,6 +118,15 @@ constexpr std::array<TwinOf, 10> kTable = {{
      Defect::kDeleterAttachesAfterFinalization},
     {{"destructor_clears_exception", "pytorch/pytorch#84056: the capsule's destructor clears a pending exception", "protocol"},
      Defect::kDestructorClearsException},
+    {{"max_version_ignored", "cupy/cupy#9007: a consumer that passes no max_version gets the versioned struct", "protocol"},
+     Defect::kMaxVersionIgnored},
+    {{"wrong_error_class", "numpy/numpy#30341: an unsupported dl_device raises ValueError", "protocol"},
+     Defect::kWrongErrorClass},
+    {{"copy_ignored", "smallest breach of R22: copy=True returns the array's own memory", "protocol"}, Defect::kCopyIgnored},
+    {{"copied_flag_missing", "smallest breach of R24: a copy is not marked as one", "protocol"}, Defect::kCopiedFlagMissing},
+    {{"stream_ignored", "cupy/cupy#5970: stream 0 is accepted", "protocol"}, Defect::kStreamIgnored},
+    {{"unknown_keyword_ignored", "smallest breach of R25: a keyword that is not understood is ignored", "protocol"},
+     Defect::kUnknownKeywordIgnored},
 }};
 
 constexpr auto kTwins = [] {
@@ -182,6 +198,7 @@ class CapsuleSubject final : public Subject {
   void Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type);
   void Import(int thread, Slot& slot);
   void Reexport(int thread, Slot& slot, Kind kind);
+  void NegotiateAs(int thread, const Question& question);
   void Read(int thread);
   void ReleaseDetached(int thread);
   void ReleaseOnNewThread(int thread);
@@ -201,6 +218,7 @@ void CapsuleSubject::Initialize(const char* argv0) {
   python::Initialize(argv0);
   python::AttachMain();
   MakePythonTypes();
+  MakeQuestions();
   python::DetachMain();
 }
 
@@ -229,6 +247,13 @@ void CapsuleSubject::Export(Slot& slot, Kind kind, const Layout& layout, const E
 
 void CapsuleSubject::Import(int thread, Slot& slot) {
   if (Array* array = Consume(slot, Step::kNever); array != nullptr) HoldObject(thread, NewPythonArray(array, Kind::kVersioned));
+}
+
+// Asks the array that the thread holds, or a new one, and keeps what it gets.
+void CapsuleSubject::NegotiateAs(int thread, const Question& question) {
+  if (objects_[thread] == nullptr) HoldObject(thread, NewPythonArray(NewArray(kLayouts[0], kElementTypes[0]), Kind::kVersioned));
+  if (Array* array = ImportTaken(Negotiate(objects_[thread], question), Step::kNever); array != nullptr)
+    HoldNative(thread, array);
 }
 
 // A native array is exported by the pure C++ design: its deleter needs no thread state at all.
@@ -309,6 +334,9 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       break;
     case kTake:
       HoldObject(thread, Swap(boxes_[a[0]], nullptr));
+      break;
+    case kNegotiate:
+      NegotiateAs(thread, {a[0], a[1], a[2], a[3]});
       break;
     case kFinalize:
       finalize_.store(true, std::memory_order_relaxed);

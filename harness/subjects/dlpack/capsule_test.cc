@@ -7,11 +7,13 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "harness/subjects/dlpack/interleave.h"
 #include "harness/subjects/dlpack/layout.h"
 #include "harness/subjects/dlpack/managed_tensor.h"
+#include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/operation_names.h"
 
 // LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.
@@ -200,6 +202,47 @@ TEST_F(CapsuleTest, TwinDeleterAttachesAfterFinalization) {
 }
 TEST_F(CapsuleTest, TwinDestructorClearsException) {
   EXPECT_DEATH(Execute("destructor_clears_exception", {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}), "protocol R11a");
+}
+
+// --- negotiation ---
+
+Operation Ask(std::string_view version, std::string_view device, std::string_view copy, std::string_view stream) {
+  return Op("negotiate", {ValueOf(kVersionNames, version), ValueOf(kDeviceNames, device), ValueOf(kCopyNames, copy),
+                          ValueOf(kStreamNames, stream)});
+}
+
+// As many as fit into one execution: each version and device, asked of an array that is read-only and of one that is not.
+std::vector<Step> QuestionsWith(std::uint8_t copy, std::uint8_t stream) {
+  std::vector<Step> steps = {{0, Export("read_only")}, {1, Op("import")}};
+  for (std::uint8_t version = 0; version < kVersionNames.size(); ++version) {
+    for (std::uint8_t device = 0; device < kDeviceNames.size(); ++device) {
+      steps.push_back({(version + device) % 2, Op("negotiate", {version, device, copy, stream})});
+    }
+  }
+  return steps;
+}
+
+TEST_F(CapsuleTest, EveryQuestionIsAnsweredByTheRules) {
+  for (std::uint8_t copy = 0; copy < kCopyNames.size(); ++copy) {
+    for (std::uint8_t stream = 0; stream < kStreamNames.size(); ++stream) {
+      EXPECT_EXIT(Execute("safe", QuestionsWith(copy, stream)), testing::ExitedWithCode(0), "");
+    }
+  }
+}
+
+TEST_F(CapsuleTest, NegotiationTwins) {
+  const std::array<std::tuple<std::string_view, Operation, const char*>, 6> twins = {{
+      {"max_version_ignored", Ask("none", "absent", "absent", "absent"), "protocol R15:"},
+      {"wrong_error_class", Ask("same", "other", "absent", "absent"), "protocol R23:"},
+      {"copy_ignored", Ask("same", "absent", "true", "absent"), "protocol R22:"},
+      {"copied_flag_missing", Ask("newer", "cpu", "true", "none"), "protocol R24:"},
+      {"stream_ignored", Ask("same", "absent", "absent", "zero"), "protocol R26:"},
+      {"unknown_keyword_ignored", Ask("same", "absent", "absent", "unknown_keyword"), "protocol R25:"},
+  }};
+  for (const auto& [twin, question, expected] : twins) {
+    EXPECT_DEATH(Execute(twin, {{0, question}}), expected);
+    EXPECT_EXIT(Execute("safe", {{0, question}}), testing::ExitedWithCode(0), "");
+  }
 }
 
 #ifdef HANDOFF_TSAN

@@ -33,6 +33,12 @@ enum class Defect : std::uint8_t {
   kDeleterWithoutThreadState,
   kDeleterAttachesAfterFinalization,
   kDestructorClearsException,
+  kMaxVersionIgnored,
+  kWrongErrorClass,
+  kCopyIgnored,
+  kCopiedFlagMissing,
+  kStreamIgnored,
+  kUnknownKeywordIgnored,
 };
 
 // Once, before the first execution.

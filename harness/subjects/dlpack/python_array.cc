@@ -3,6 +3,7 @@
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/python_capsule.h"
 
 namespace handoff::dlpack {
@@ -47,29 +48,22 @@ Managed* ExportPython(PyObject* self, Kind kind) {
   return NewExport<Managed>(*Cast(self)->array, kind, owner, DeletePythonExport<Managed>);
 }
 
-// Arguments are looked at only as far as this type understands them.
-bool ParseDlpackArguments(PyObject* const* arguments, Py_ssize_t positional, PyObject* names, bool& versioned) {
-  versioned = false;
-  if (positional != 0) {
-    PyErr_SetString(PyExc_TypeError, "__dlpack__() takes keyword arguments only");
-    return false;
-  }
-  for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i) {
-    if (!PyUnicode_EqualToUTF8(PyTuple_GET_ITEM(names, i), "max_version")) {
-      PyErr_SetString(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument");  // R25
-      return false;
-    }
-    versioned = arguments[i] != Py_None;  // R15
-  }
-  return true;
+// A copy belongs to no Python object: the pure C++ producer serves it.
+PyObject* ExportCopy(const Array& from) {
+  Array* copy = NewCopy(from);
+  PyObject* capsule = NewCapsule(ExportVersioned(copy, Has(Defect::kCopiedFlagMissing) ? Kind::kVersioned : Kind::kCopied));
+  Drop(copy);
+  return capsule;
 }
 
 PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
-  bool versioned = false;
-  if (!ParseDlpackArguments(arguments, positional, names, versioned)) return nullptr;
+  Request request;
+  if (!ParseRequest(arguments, positional, names, request)) return nullptr;
+  const Array& array = *Cast(self)->array;
   const Kind kind = Cast(self)->kind;
-  if (versioned && kind != Kind::kLegacy) return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, kind));
-  if (!CanDescribe(*Cast(self)->array, Kind::kLegacy)) {
+  if (request.copy) return ExportCopy(array);
+  if (request.versioned && kind != Kind::kLegacy) return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, kind));
+  if (!CanDescribe(array, Kind::kLegacy)) {
     PyErr_SetString(PyExc_BufferError, "a legacy struct cannot say that the array is read-only or padded");  // R32
     return nullptr;
   }
