@@ -10,24 +10,6 @@
 
 namespace handoff {
 
-namespace {
-
-schedule::Plan PlanOf(const Case& c) {
-  schedule::Plan plan;
-  plan.strategy = c.strategy;
-  plan.granularity = EffectiveGranularity(c);
-  plan.parameter = c.parameter;
-  plan.threads = static_cast<int>(c.threads.size());
-  plan.seed = Seed(c);
-  plan.bytes = c.bytes.data();
-  plan.byte_count = c.bytes.size();
-  plan.switches = c.switches.data();
-  plan.switch_count = c.switches.size();
-  return plan;
-}
-
-}  // namespace
-
 Granularity EffectiveGranularity(const Case& c) { return std::min(c.granularity, schedule::FinestGranularity()); }
 
 Executor::Executor(Subject& subject, schedule::Carrier carrier) : subject_(subject), carrier_(carrier) {
@@ -38,10 +20,27 @@ Executor::Executor(Subject& subject, schedule::Carrier carrier) : subject_(subje
            .needs_finish = &NeedsFinish};
 }
 
+HANDOFF_UNSEEN void Executor::FillPlan(const Case& c) {
+  plan_.strategy = c.strategy;
+  plan_.granularity = EffectiveGranularity(c);
+  plan_.parameter = c.parameter;
+  plan_.threads = static_cast<int>(c.threads.size());
+  plan_.seed = Seed(c);
+  plan_.bytes = c.bytes.data();
+  plan_.byte_count = c.bytes.size();
+  plan_.switches = c.switches.data();
+  plan_.switch_count = c.switches.size();
+  plan_.pilot = false;
+  for (std::size_t t = 0; t < c.threads.size(); ++t) {
+    operations_[t] = c.threads[t].data();
+    counts_[t] = static_cast<int>(c.threads[t].size());
+  }
+}
+
 const schedule::Record& Executor::Execute(const Case& c, const schedule::Profile* profile) {
-  schedule::Plan plan = PlanOf(c);
-  if (schedule::NeedsProfile(c.strategy)) plan.profile = profile != nullptr ? *profile : ExecutePilot(c).profile;
-  return Run(plan, c);
+  if (schedule::NeedsProfile(c.strategy)) plan_.profile = profile != nullptr ? *profile : ExecutePilot(c).profile;
+  FillPlan(c);
+  return Run(c);
 }
 
 bool Executor::Repeats(const Case& c, std::uint64_t first_hash, const schedule::Profile* profile) {
@@ -50,21 +49,17 @@ bool Executor::Repeats(const Case& c, std::uint64_t first_hash, const schedule::
 }
 
 const schedule::Record& Executor::ExecutePilot(const Case& c) {
-  schedule::Plan plan = PlanOf(c);
-  plan.strategy = Strategy::kListed;
-  plan.switches = nullptr;
-  plan.switch_count = 0;
-  plan.pilot = true;
-  return Run(plan, c);
+  FillPlan(c);
+  plan_.strategy = Strategy::kListed;
+  plan_.switches = nullptr;
+  plan_.switch_count = 0;
+  plan_.pilot = true;
+  return Run(c);
 }
 
-const schedule::Record& Executor::Run(const schedule::Plan& plan, const Case& c) {
-  for (std::size_t t = 0; t < c.threads.size(); ++t) {
-    operations_[t] = c.threads[t].data();
-    counts_[t] = static_cast<int>(c.threads[t].size());
-  }
+const schedule::Record& Executor::Run(const Case& c) {
   subject_.Begin(c);
-  const schedule::Record& record = schedule::Run(plan, body_, carrier_, counts_);
+  const schedule::Record& record = schedule::Run(plan_, body_, carrier_, counts_);
   subject_.End();
   return record;
 }

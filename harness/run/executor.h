@@ -33,7 +33,8 @@ class Executor {
   const schedule::Record& ExecutePilot(const Case& c);
 
  private:
-  const schedule::Record& Run(const schedule::Plan& plan, const Case& c);
+  void FillPlan(const Case& c);
+  const schedule::Record& Run(const Case& c);
   static void StartCarrier(void* self, int thread);
   static void ApplyOperation(void* self, int thread, int index);
   static void FinishCarrier(void* self, int thread);
@@ -42,7 +43,9 @@ class Executor {
   Subject& subject_;  // owned by the runner
   const schedule::Carrier carrier_;
   schedule::Body body_;
-  // Of the case that runs; written by the driver before anyone runs.
+  // Of the case that runs; written by the driver before anyone runs. The plan is kept, since setting and copying its profile, of
+  // some 2 kB, would take longer under TSan than a small execution.
+  schedule::Plan plan_;
   const Operation* operations_[kMaxThreads] = {};  // borrowed from the case
   int counts_[kMaxThreads] = {};
 };

@@ -139,7 +139,7 @@ void MakeCarriers(int threads) {
 }
 
 void Prepare(const Plan& plan, const Body& body, const int* operations) {
-  state.plan = plan;
+  state.plan = &plan;
   state.body = &body;
   state.operations = operations;
   state.count = plan.threads;
@@ -169,8 +169,8 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
 }
 
 void RunUnderControl() {
-  state.strategy = &GetStrategy(state.plan.strategy);
-  state.strategy->Begin(state.plan);
+  state.strategy = &GetStrategy(state.plan->strategy);
+  state.strategy->Begin(*state.plan);
   command = Command::kRun;
   const int first = FirstThread();
   state.holder = first;
@@ -186,8 +186,8 @@ void RunUnderControl() {
 
 void RunWithoutControl() {
   command = Command::kFree;
-  to_arrive = to_end = static_cast<std::uint32_t>(state.plan.threads);
-  for (int i = 0; i < state.plan.threads; ++i) Set(&go[i]);
+  to_arrive = to_end = static_cast<std::uint32_t>(state.plan->threads);
+  for (int i = 0; i < state.plan->threads; ++i) Set(&go[i]);
   Await(&driver_go);
 }
 
@@ -197,7 +197,7 @@ void FinishThreads() {
   // What one thread finishes may leave work for another: asked again after each round.
   while (body.needs_finish(body.context)) {
     command = Command::kFinish;
-    for (int i = 0; i < state.plan.threads; ++i) {
+    for (int i = 0; i < state.plan->threads; ++i) {
       Release(&start_edge);
       if (on_fibers) {
         SwitchFiber(fibers[i]);

@@ -37,7 +37,7 @@ struct Plan {
   std::size_t byte_count = 0;
   const Switch* switches = nullptr;  // borrowed from the case until the run has ended
   std::size_t switch_count = 0;
-  Profile profile = {};  // all zero unless NeedsProfile(strategy)
+  Profile profile = {};  // read only if NeedsProfile(strategy)
   bool pilot = false;    // fill in Record::profile whole, `shared` included: the run before one whose strategy needs it
 };
 

@@ -42,11 +42,11 @@ void RecordSwitch(const Decision& d, int next) {
 void CountStep(int thread, PointKind kind) {
   ++state.record.profile.steps;
   ++state.record.profile.steps_of[thread];
-  if (state.plan.pilot) state.profiler.Note(thread, kind, state.pending[thread]);
+  if (state.plan->pilot) state.profiler.Note(thread, kind, state.pending[thread]);
 }
 
 // Whether the plan's granularity has points of this kind. Waits, ends, yields and spins are decisions at every granularity.
-bool Decides(PointKind kind) { return kind != PointKind::kSync || state.plan.granularity != Granularity::kOp; }
+bool Decides(PointKind kind) { return kind != PointKind::kSync || state.plan->granularity != Granularity::kOp; }
 
 Decision Describe(PointKind kind, int current) {
   Decision d;
@@ -147,12 +147,12 @@ void Disarm() {
   state.threads[self].quiet += counted;
   state.threads[self].at.access += static_cast<std::uint32_t>(made);
   state.record.accesses += made;
-  if (state.plan.granularity == Granularity::kAccess) state.record.profile.steps += made;
+  if (state.plan->granularity == Granularity::kAccess) state.record.profile.steps += made;
 }
 
 void Arm() {
   std::int64_t budget = kNever;
-  if (state.plan.granularity == Granularity::kAccess) {
+  if (state.plan->granularity == Granularity::kAccess) {
     budget = state.strategy->NextAccess(self, state.threads[self].at, state.record.profile.steps);
   }
   // The spin bound counts from the last point or switch, not from an access where the thread was told to go on: a replay by

@@ -44,7 +44,8 @@ inline constexpr std::uint32_t kMaxPointsPerOperation = 20'000;
 inline constexpr std::int64_t kSpinAccesses = 100'000;
 
 // Runs one execution of a program with `operations[t]` operations on thread t and returns when all its threads have ended. Called
-// by one driver thread at a time, which is not controlled itself. The record is the scheduler's own and valid until the next Run.
+// by one driver thread at a time, which is not controlled itself. The record is the scheduler's own and valid until the next Run;
+// the plan is borrowed until then.
 const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int* operations);
 
 // The number of the calling thread if it is controlled now, else -1. Any thread.

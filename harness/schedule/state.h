@@ -67,7 +67,7 @@ struct State {
   int alive = 0;                               // of those, not ended and not paused for ever
   int holder = -1;
   Strategy* strategy = nullptr;  // static object
-  Plan plan;
+  const Plan* plan = nullptr;  // caller's, during a run
   const Body* body = nullptr;       // caller's
   const int* operations = nullptr;  // caller's, `plan.threads` of them
   bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
