@@ -155,6 +155,7 @@ long Now() {
 
 void PrepareEnds(const EndsPlace& place) {
   ends.place = place;
+  ends.process = RawSyscall(SYS_getpid);
   ends.ending = 0;
   ends.ending_since = 0;
   ends.report_since = 0;
@@ -203,6 +204,8 @@ void EndAtOnce(const char* file_name, int code) {
 }
 
 void End(EndKind end, const char* kind, const char* rule, const char* detail) {
+  // A subject's own fork: its parent sees how it ends.
+  if (RawSyscall(SYS_getpid) != ends.process) LeaveAtOnce(CodeOf(end));
   Claim();
   ends.ending_since = Now();
   if (kind == nullptr) kind = "";

@@ -7,6 +7,7 @@ namespace handoff {
 
 struct EndsState {
   EndsPlace place;
+  long process = 0;  // which called PrepareEnds: a fork that did not has no business with the socket and the exchange
   // Id of the OS thread that ends the process, 0 while nobody does. Set once, by compare and exchange; everything below is that
   // thread's, and the signal handlers only look.
   long ending = 0;

@@ -26,6 +26,18 @@ constexpr std::size_t kCases = 256;
 constexpr std::size_t kThreads = 3;
 constexpr std::size_t kOperationsPerThread = 4;
 
+// As often as the mutator would: some operations are rare because they take as long as a hundred others.
+std::uint8_t DrawCode(const Alphabet& alphabet, std::mt19937& random) {
+  unsigned total = 0;
+  for (const OperationKind& kind : alphabet.operations) total += static_cast<unsigned>(kind.weight);
+  unsigned left = static_cast<unsigned>(random()) % total;
+  std::uint8_t code = 0;
+  while (left >= static_cast<unsigned>(alphabet.operations[code].weight)) {
+    left -= static_cast<unsigned>(alphabet.operations[code++].weight);
+  }
+  return code;
+}
+
 std::vector<Case> RandomCases(const Alphabet& alphabet, Granularity granularity) {
   std::mt19937 random(1);  // the same cases for every benchmark
   std::vector<Case> cases(kCases);
@@ -35,7 +47,7 @@ std::vector<Case> RandomCases(const Alphabet& alphabet, Granularity granularity)
     c.threads.assign(kThreads, std::vector<Operation>(kOperationsPerThread));
     for (std::vector<Operation>& operations : c.threads) {
       for (Operation& operation : operations) {
-        operation.code = static_cast<std::uint8_t>(random());
+        operation.code = DrawCode(alphabet, random);
         for (std::uint8_t& argument : operation.arguments) argument = static_cast<std::uint8_t>(random());
       }
     }
