@@ -55,13 +55,14 @@ void BecomeQuiet() {
   dup2(null, STDERR_FILENO);
 }
 
-[[noreturn]] void RunChild(void (*work)(void*), void* context) {
+[[noreturn]] void RunChild(void (*before)(void*), void (*after)(void*), void* context) {
   BecomeQuiet();
   alarm(kFinalizationSeconds);
   AfterForkChild();
   AttachMain();
+  if (before != nullptr) before(context);
   Py_FinalizeEx();
-  work(context);
+  after(context);
   _exit(kCleanExit);
 }
 
@@ -74,11 +75,11 @@ int WaitFor(pid_t child) {
 
 }  // namespace
 
-AfterFinalization FinalizeInChild(void (*work)(void* context), void* context) {
+AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(void* context), void* context) {
   if (pipe2(verdict_pipe, O_CLOEXEC) != 0) oracle::Fail("harness", "", "Expected to make a pipe, found error %d.", errno);
   BeforeFork();
   const pid_t child = fork();
-  if (child == 0) RunChild(work, context);
+  if (child == 0) RunChild(before, after, context);
   const int error = errno;
   AfterForkParent();
   if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", error);

@@ -6,7 +6,7 @@
 namespace handoff::python {
 
 enum class AfterFinalization {
-  kClean,    // `work` returned
+  kClean,    // `after` returned
   kCrashed,  // it ended by a signal or an exit code of its own
   kBlocked,  // it did not return within kFinalizationSeconds
 };
@@ -15,10 +15,10 @@ enum class AfterFinalization {
 // needs hundredths of a second.
 inline constexpr unsigned kFinalizationSeconds = 20;
 
-// Forks, finalises the interpreter in the child, and calls `work(context)` there. The child's one thread has no thread state
-// then, like a foreign thread that outlives the interpreter; it cannot start real ones, since ThreadSanitizer refuses new threads
-// after the fork of a process that had several. Called on the detached main thread while no controlled thread runs. What an
-// oracle says in the child (oracle::Fail) is said again here.
-AfterFinalization FinalizeInChild(void (*work)(void* context), void* context);
+// Forks; in the child calls `before(context)` attached, unless null, finalises the interpreter, and calls `after(context)`. The
+// child's one thread has no thread state then, like a foreign thread that outlives the interpreter; it cannot start real ones,
+// since ThreadSanitizer refuses new threads after the fork of a process that had several. Called on the detached main thread
+// while no controlled thread runs. What an oracle says in the child (oracle::Fail) is said again here.
+AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(void* context), void* context);
 
 }  // namespace handoff::python

@@ -108,19 +108,28 @@ TEST_F(PythonTest, AnObjectOfAnotherThreadDiesWhenItsOwnerDrains) {
 
 TEST_F(PythonTest, WhatHappensAfterFinalizationIsSeenInAChild) {
   DetachMain();
-  EXPECT_EQ(FinalizeInChild([](void*) {}, nullptr), AfterFinalization::kClean);
-  EXPECT_EQ(FinalizeInChild([](void*) { std::abort(); }, nullptr), AfterFinalization::kCrashed);
-  EXPECT_EQ(FinalizeInChild([](void*) { _exit(0); }, nullptr), AfterFinalization::kCrashed);
-  EXPECT_EQ(FinalizeInChild([](void*) { raise(SIGALRM); }, nullptr), AfterFinalization::kBlocked);
-  EXPECT_EQ(FinalizeInChild([](void*) { PyGILState_Ensure(); }, nullptr), AfterFinalization::kCrashed);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) {}, nullptr), AfterFinalization::kClean);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { std::abort(); }, nullptr), AfterFinalization::kCrashed);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { _exit(0); }, nullptr), AfterFinalization::kCrashed);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { raise(SIGALRM); }, nullptr), AfterFinalization::kBlocked);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { PyGILState_Ensure(); }, nullptr), AfterFinalization::kCrashed);
   AttachMain();
   EXPECT_EQ(Evaluate("1 + 1"), "2");
+}
+
+TEST_F(PythonTest, WorkBeforeTheFinalizationIsAttached) {
+  DetachMain();
+  const auto before = [](void*) { Release(NewCounted()); };
+  const auto after = [](void*) { _exit(destroyed == 1 ? 42 : 1); };
+  destroyed = 0;
+  EXPECT_EQ(FinalizeInChild(before, after, nullptr), AfterFinalization::kClean);
+  AttachMain();
 }
 
 TEST_F(PythonTest, AVerdictOfTheChildIsSaidAgain) {
   DetachMain();
   const auto work = [](void*) { oracle::Fail("double-delete", "R3", "tensor %d", 7); };
-  EXPECT_DEATH(FinalizeInChild(work, nullptr), "verdict: double-delete R3: tensor 7");
+  EXPECT_DEATH(FinalizeInChild(nullptr, work, nullptr), "verdict: double-delete R3: tensor 7");
   AttachMain();
 }
 

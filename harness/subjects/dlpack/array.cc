@@ -173,15 +173,17 @@ void Drop(Array* array) {
   if (array->references.fetch_sub(1, order) == 1) Destroy(array);
 }
 
-void ReadAll(const Array& array) {
+void ReadBorrowed(const Array& array, const ledger::View& meaning) {
   const std::int64_t count = CountElements(array.view);
-  if (array.storage != nullptr) {
-    for (std::int64_t k = 0; k < count; ++k) {
-      const Element element = ReadElement(array, k);
-      ledger::BorrowedRead(array.meaning, k, element.low, element.high);
-    }
-    return;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const Element element = ReadElement(array, k);
+    ledger::BorrowedRead(meaning, k, element.low, element.high);
   }
+}
+
+void ReadAll(const Array& array) {
+  if (array.storage != nullptr) return ReadBorrowed(array, array.meaning);
+  const std::int64_t count = CountElements(array.view);
   ledger::Borrowed(array.number);
   for (std::int64_t k = 0; k < count; ++k) {
     const Element element = ReadElement(array, k);

@@ -44,5 +44,7 @@ void Drop(Array* array);
 
 // Reads every element of an array and compares it with what was exported. The caller holds a reference.
 void ReadAll(const Array& array);
+// The same for a view that owns nothing, whose elements must be those that `meaning` says.
+void ReadBorrowed(const Array& array, const ledger::View& meaning);
 
 }  // namespace handoff::dlpack

@@ -1,7 +1,7 @@
 #include "harness/subjects/dlpack/capsule.h"
 
-#include <array>
 #include <atomic>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -11,7 +11,9 @@
 #include "harness/python/finalization.h"
 #include "harness/python/thread_state.h"
 #include "harness/schedule/point.h"
-#include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/capsule_operations.h"
+#include "harness/subjects/dlpack/deferred.h"
+#include "harness/subjects/dlpack/exchange_api.h"
 #include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/python_array.h"
 #include "harness/subjects/dlpack/python_capsule.h"
@@ -19,9 +21,7 @@
 namespace handoff::dlpack {
 namespace {
 
-// Few, so that threads meet.
-constexpr int kSlots = 3;
-constexpr int kBoxes = 2;
+using namespace capsule;  // codes and values of operations
 
 // Mutants inherit `finalize` from seeds, and one finalisation costs as much as hundreds of executions; so a process hears only
 // one request in this many. A fresh process, as for confirming and replaying, hears the first.
@@ -29,111 +29,6 @@ constexpr int kFinalizeEvery = 256;
 
 // Rounds of Finish: a chain of re-exports is no longer than the operations of a case, and each round ends one link at least.
 constexpr int kMaxRounds = kMaxOperations;
-
-enum Code : std::uint8_t {
-  kExport,
-  kConsume,
-  kImport,
-  kRefuse,
-  kReexport,
-  kExportAgain,
-  kRead,
-  kDrop,
-  kRelease,
-  kReleaseOnNewThread,
-  kForget,
-  kGive,
-  kShare,
-  kTake,
-  kFinalize,
-  kNegotiate
-};
-constexpr std::array<std::string_view, 2> kStates = {"attached", "detached"};
-constexpr std::array<std::string_view, 2> kPending = {"nothing", "exception"};
-
-constexpr Argument kSlot{"slot", kSlots};
-constexpr Argument kBox{"box", kBoxes};
-constexpr Argument kState{"state", kStates.size(), kStates};
-constexpr Argument kPendingState{"pending", kPending.size(), kPending};
-constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
-constexpr Argument kVersion{"max_version", kVersionNames.size(), kVersionNames};
-constexpr Argument kDevice{"dl_device", kDeviceNames.size(), kDeviceNames};
-constexpr Argument kCopy{"copy", kCopyNames.size(), kCopyNames};
-constexpr Argument kStream{"stream", kStreamNames.size(), kStreamNames};
-constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
-
-// A new thread costs as much as a whole execution without one, and a finalisation (a forked child) as much as a hundred: hence a
-// small weight, and none, for what seeds ask for.
-const std::array<OperationKind, 16> kOperations = {{
-    {"export",
-     {kSlot, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
-     4,
-     20},
-    {"consume", {kSlot}, 1, 16},
-    {"import", {kSlot}, 1, 12},
-    {"refuse", {kSlot, kStep}, 2, 4},
-    {"reexport", {kSlot, kKind}, 2, 6},
-    {"export_again", {kSlot}, 1, 6},
-    {"read", {}, 0, 12},
-    {"drop", {kSlot, kPendingState}, 2, 8},
-    {"release", {kState}, 1, 8},
-    {"release_on_new_thread", {}, 0, 1},
-    {"forget", {}, 0, 8},
-    {"give", {kBox}, 1, 6},
-    {"share", {kBox}, 1, 6},
-    {"take", {kBox}, 1, 8},
-    {"finalize", {}, 0, 0},
-    {"negotiate", {kVersion, kDevice, kCopy, kStream}, 4, 8},
-}};
-const Alphabet kAlphabet = {kOperations};
-
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 16> kTable = {{
-    {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
-     Defect::kDropIgnoresName},
-    {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
-     Defect::kDropWithoutDelete},
-    {{"rename_after_failure_window", "pytorch/pytorch#56789: a consumer that fails before it renames leaves two owners behind",
-      "double-delete"},
-     Defect::kRenameAfterFailureWindow},
-    {{"check_then_rename", "python/cpython#145563: two consumers check and change the name of one capsule without a lock",
-      "thread"},
-     Defect::kCheckThenRename},
-    {{"read_after_deleter", "smallest breach of R2, after dmlc/dlpack#39: a consumer reads the struct when its deleter has run",
-      "use-after-delete"},
-     Defect::kReadAfterDeleter},
-    {{"export_without_retain", "NVIDIA/TensorRT-LLM#18310: the exported struct does not keep its Python owner alive",
-      "delete-while-held"},
-     Defect::kExportWithoutRetain},
-    {{"byte_offset_ignored", "pytorch/pytorch#168177: byte_offset is ignored on import", "wrong-value"},
-     Defect::kByteOffsetIgnored},
-    {{"deleter_without_thread_state", "apache/tvm-ffi#529: without a GIL the deleter is believed to need no thread state",
-      "no-thread-state"},
-     Defect::kDeleterWithoutThreadState},
-    {{"deleter_attaches_after_finalization", "wjakob/nanobind 2fce88af: a late deleter attaches to an interpreter that is gone",
-      "after-finalization"},
-     Defect::kDeleterAttachesAfterFinalization},
-    {{"destructor_clears_exception", "pytorch/pytorch#84056: the capsule's destructor clears a pending exception", "protocol"},
-     Defect::kDestructorClearsException},
-    {{"max_version_ignored", "cupy/cupy#9007: a consumer that passes no max_version gets the versioned struct", "protocol"},
-     Defect::kMaxVersionIgnored},
-    {{"wrong_error_class", "numpy/numpy#30341: an unsupported dl_device raises ValueError", "protocol"},
-     Defect::kWrongErrorClass},
-    {{"copy_ignored", "smallest breach of R22: copy=True returns the array's own memory", "protocol"}, Defect::kCopyIgnored},
-    {{"copied_flag_missing", "smallest breach of R24: a copy is not marked as one", "protocol"}, Defect::kCopiedFlagMissing},
-    {{"stream_ignored", "cupy/cupy#5970: stream 0 is accepted", "protocol"}, Defect::kStreamIgnored},
-    {{"unknown_keyword_ignored", "smallest breach of R25: a keyword that is not understood is ignored", "protocol"},
-     Defect::kUnknownKeywordIgnored},
-}};
-
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
 
 // A reference that threads share. Loading it and counting up must be one step, else the object may die in between; hence the
 // lock. A PyMutex, since a thread that waits for one detaches and so keeps nobody from stopping the world.
@@ -177,6 +72,13 @@ void DropWithException(PyObject* object) {
   PyErr_Clear();
 }
 
+// Moves a reference into a list; null is nothing.
+void Leave(PyObject* list, PyObject* object) {
+  if (object == nullptr) return;
+  PyList_Append(list, object);
+  Py_DECREF(object);
+}
+
 class CapsuleSubject final : public Subject {
  public:
   void Initialize(const char* argv0) override;
@@ -200,16 +102,18 @@ class CapsuleSubject final : public Subject {
   void Reexport(int thread, Slot& slot, Kind kind);
   void NegotiateAs(int thread, const Question& question);
   void Read(int thread);
-  void ReleaseDetached(int thread);
+  void Release(int thread, State state);
+  void Api(int thread, Action action, Kind kind);
   void ReleaseOnNewThread(int thread);
-  void FinalizeWithTensors();
+  void FinalizeWithTensors(bool during);
   void DropEverything();
 
   Slot slots_[kSlots];                   // capsules; any thread
   Slot boxes_[kBoxes];                   // Python arrays; any thread
   Array* native_[kMaxThreads] = {};      // each by its thread only; owns a reference
   PyObject* objects_[kMaxThreads] = {};  // each by its thread only; owns a reference to a Python array
-  std::atomic<bool> finalize_{false};    // relaxed: read when all operations have ended
+  std::atomic<int> finalize_{0};         // relaxed: read when all operations have ended
+  std::mutex native_lock_;               // guards nothing: what a native library's caller may hold
   int rounds_ = 0;                       // of Finish in this execution
   int until_finalization_ = 1;           // the first request of a process is always heard
 };
@@ -224,7 +128,7 @@ void CapsuleSubject::Initialize(const char* argv0) {
 
 void CapsuleSubject::Begin(const Case& /*c*/) {
   ledger::Reset();
-  finalize_.store(false, std::memory_order_relaxed);
+  finalize_.store(0, std::memory_order_relaxed);
   rounds_ = 0;
 }
 
@@ -269,10 +173,35 @@ void CapsuleSubject::Read(int thread) {
   if (objects_[thread] != nullptr) ReadAll(*NativeArray(objects_[thread]));
 }
 
-void CapsuleSubject::ReleaseDetached(int thread) {
+// The deleter must not care whether its caller is attached, or holds a lock: a native library's, taken detached, since whoever
+// waits for it attached would keep the world from stopping.
+void CapsuleSubject::Release(int thread, State state) {
+  if (state == kAttached) return HoldNative(thread, nullptr);
   python::Detach(thread);
-  HoldNative(thread, nullptr);
+  if (state == kLocked) {
+    HANDOFF_SYNC_POINT(&native_lock_, "lock native library");
+    const std::lock_guard lock(native_lock_);
+    HoldNative(thread, nullptr);
+  } else {
+    HoldNative(thread, nullptr);
+  }
   python::Attach(thread);
+}
+
+// The C exchange API, by the object that the thread holds, or a new one.
+void CapsuleSubject::Api(int thread, Action action, Kind kind) {
+  if (objects_[thread] == nullptr) HoldObject(thread, NewPythonArray(NewArray(kLayouts[0], kElementTypes[0]), kind));
+  PyObject* object = objects_[thread];
+  if (action == kApiBorrow) {
+    objects_[thread] = nullptr;
+    BorrowByApi(object);
+  } else if (action == kApiWrap) {
+    if (native_[thread] == nullptr || kind == Kind::kLegacy) return;
+    if (PyObject* wrapped = WrapByApi(object, native_[thread], kind); wrapped != nullptr) HoldObject(thread, wrapped);
+  } else {
+    Array* array = action == kApiImport ? ImportByApi(object) : AllocateByApi(object, action == kApiAllocateElsewhere);
+    if (array != nullptr) HoldNative(thread, array);
+  }
 }
 
 // A thread that never had a thread state, like a native library's own. We wait for it detached, since it may attach.
@@ -286,6 +215,7 @@ void CapsuleSubject::ReleaseOnNewThread(int thread) {
 
 void CapsuleSubject::Apply(int thread, const Operation& operation) {
   python::Attach(thread);
+  DropQueued();
   Dispatch(thread, operation);
   python::Detach(thread);
 }
@@ -318,7 +248,7 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       a[1] == 0 ? DropObject(Swap(slots_[a[0]], nullptr)) : DropWithException(Swap(slots_[a[0]], nullptr));
       break;
     case kRelease:
-      a[0] == 0 ? HoldNative(thread, nullptr) : ReleaseDetached(thread);
+      Release(thread, State{a[0]});
       break;
     case kReleaseOnNewThread:
       ReleaseOnNewThread(thread);
@@ -339,19 +269,31 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       NegotiateAs(thread, {a[0], a[1], a[2], a[3]});
       break;
     case kFinalize:
-      finalize_.store(true, std::memory_order_relaxed);
+      finalize_.store(a[0] == kAfter ? 1 : 2, std::memory_order_relaxed);
+      break;
+    case kApi:
+      Api(thread, Action{a[0]}, Kind{a[1]});
       break;
     default:
       break;
   }
 }
 
-// What native consumers still hold when the interpreter is gone, they release afterwards.
-void CapsuleSubject::FinalizeWithTensors() {
+// What native consumers still hold when the interpreter is gone, they release afterwards. With `during`, what Python consumers
+// and capsules hold dies with the interpreter, on the way.
+void CapsuleSubject::FinalizeWithTensors(bool during) {
+  const auto leave = [](void* self) {
+    auto& subject = *static_cast<CapsuleSubject*>(self);
+    PyObject* left = PyList_New(0);
+    for (Slot& slot : subject.slots_) Leave(left, Swap(slot, nullptr));
+    for (PyObject*& object : subject.objects_) Leave(left, std::exchange(object, nullptr));
+    PySys_SetObject("handoff_left", left);
+    Py_DECREF(left);
+  };
   const auto release = [](void* self) {
     for (Array*& array : static_cast<CapsuleSubject*>(self)->native_) Drop(std::exchange(array, nullptr));
   };
-  switch (python::FinalizeInChild(release, this)) {
+  switch (python::FinalizeInChild(during ? leave : nullptr, release, this)) {
     case python::AfterFinalization::kClean:
       return;
     case python::AfterFinalization::kCrashed:
@@ -378,14 +320,15 @@ void CapsuleSubject::DropEverything() {
 // to another, so that a chain takes several rounds.
 bool CapsuleSubject::NeedsFinish() {
   if (rounds_++ == 0) {
-    if (finalize_.load(std::memory_order_relaxed) && --until_finalization_ <= 0) {
+    if (const int when = finalize_.load(std::memory_order_relaxed); when != 0 && --until_finalization_ <= 0) {
       until_finalization_ = kFinalizeEvery;
-      FinalizeWithTensors();
+      FinalizeWithTensors(/*during=*/when == 2);
     }
     DropEverything();
   }
   if (!ledger::Outstanding()) return false;
   python::AttachMain();
+  DropQueued();
   EndLoans();
   python::DetachMain();
   return ledger::Outstanding() && rounds_ <= kMaxRounds;
@@ -400,11 +343,11 @@ void CapsuleSubject::End() {
 
 }  // namespace
 
-const Alphabet& Capsule::Operations() { return kAlphabet; }
-std::span<const Twin> Capsule::Twins() { return kTwins; }
+const Alphabet& Capsule::Operations() { return capsule::Operations(); }
+std::span<const Twin> Capsule::Twins() { return capsule::Twins(); }
 
 std::unique_ptr<Subject> Capsule::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(twin));
   return std::make_unique<CapsuleSubject>();
 }
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "harness/subjects/dlpack/capsule_operations.h"
 #include "harness/subjects/dlpack/interleave.h"
 #include "harness/subjects/dlpack/layout.h"
 #include "harness/subjects/dlpack/managed_tensor.h"
@@ -203,6 +204,72 @@ TEST_F(CapsuleTest, TwinDeleterAttachesAfterFinalization) {
 TEST_F(CapsuleTest, TwinDestructorClearsException) {
   EXPECT_DEATH(Execute("destructor_clears_exception", {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}), "protocol R11a");
 }
+
+// --- deleters ---
+
+TEST_F(CapsuleTest, ADeferredDeleterIsDrainedByTheNextThreadThatIsAttached) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("deferred")}, {1, Op("consume")}, {1, kReleaseDetached}, {2, Op("read")}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, TheDeleterRunsUnderALockOfItsCaller) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("versioned")}, {1, Op("consume")}, {1, Op("release", {capsule::kLocked})}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, DeletersRunWhileTheInterpreterIsFinalised) {
+  EXPECT_EXIT(Execute("safe", {{0, Export("versioned")},
+                               {1, Op("import")},
+                               {1, Op("export_again")},
+                               {0, Op("export", {1, ValueOf(kKindNames, "deferred"), 0, 0})},
+                               {2, Op("consume", {1})},
+                               {2, Op("finalize", {capsule::kDuring})}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, TwinQueueLoadsThenClears) {
+  EXPECT_DEATH(
+      Execute("queue_loads_then_clears", {{0, Export("deferred")}, {1, Op("consume")}, {1, kReleaseDetached}, {0, Op("read")}},
+              {"clear queue", 0, {}}, {{2, Op("read")}}),
+      "heap-use-after-free|data race");
+}
+
+// --- the C exchange API ---
+
+Operation Api(capsule::Action action, std::string_view kind = "versioned") {
+  return Op("api", {action, ValueOf(kKindNames, kind)});
+}
+
+#if DLPACK_MINOR_VERSION >= 2
+TEST_F(CapsuleTest, TheExchangeApiKeepsItsRules) {
+  const auto run = [] {
+    std::vector<Step> steps;
+    for (const auto kind : kKindNames) {
+      const std::vector<Step> round = {{0, Api(capsule::kApiImport, kind)}, {0, Op("read")},
+                                       {0, Api(capsule::kApiWrap, kind)},   {0, Op("read")},
+                                       {0, Api(capsule::kApiBorrow, kind)}, {0, Op("forget")}};
+      steps.insert(steps.end(), round.begin(), round.end());
+    }
+    steps.push_back({1, Api(capsule::kApiAllocate)});
+    steps.push_back({1, Op("read")});
+    steps.push_back({1, Api(capsule::kApiAllocateElsewhere)});
+    steps.push_back({2, Op("export", {0, ValueOf(kKindNames, "versioned"), 0, ValueOf(kElementTypeNames, "int4_padded")})});
+    steps.push_back({2, Op("import")});
+    steps.push_back({2, Api(capsule::kApiBorrow)});
+    Execute("safe", steps);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, ExchangeApiTwins) {
+  EXPECT_DEATH(Execute("api_major_ignored", {{0, Api(capsule::kApiImport, "next_major")}}), "protocol R35:");
+  EXPECT_DEATH(Execute("api_error_without_exception", {{0, Api(capsule::kApiAllocateElsewhere)}}), "protocol R37:");
+  EXPECT_DEATH(Execute("api_view_outlives_object", {{0, Api(capsule::kApiBorrow)}}), "heap-use-after-free|use-after-delete R38");
+  EXPECT_DEATH(Execute("api_keeps_stolen_tensor", {{0, Api(capsule::kApiImport)}, {0, Api(capsule::kApiWrap)}}),
+               "double-delete R3");
+  EXPECT_DEATH(Execute("allocator_forgets_error", {{0, Api(capsule::kApiAllocateElsewhere)}}), "protocol R40:");
+}
+#endif
 
 // --- negotiation ---
 

@@ -39,6 +39,13 @@ enum class Defect : std::uint8_t {
   kCopiedFlagMissing,
   kStreamIgnored,
   kUnknownKeywordIgnored,
+  kApiMajorIgnored,
+  kApiErrorWithoutException,
+  kApiViewOutlivesObject,
+  kApiKeepsStolenTensor,
+  kAllocatorForgetsError,
+  kQueueLoadsThenClears,
+  kRelaxedQueue,
 };
 
 // Once, before the first execution.

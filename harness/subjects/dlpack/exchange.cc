@@ -15,7 +15,7 @@ enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, 
 constexpr Argument kHandle{"handle", kHandles};
 constexpr Argument kBox{"box", kBoxes};
 constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
-constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
+constexpr Argument kKind{"kind", kNativeKinds, std::span(kKindNames).first(kNativeKinds)};
 
 const std::array<OperationKind, 10> kOperations = {{
     {"export",

@@ -23,9 +23,13 @@ enum class Kind : std::uint8_t {
   kOtherDevice,   // not on a CPU: `data` is no address (R23)
   kDeviceNumber,  // on CPU number 1, which does not exist (R21a)
   kNegativeRank,  // R16
+  kDeferred,      // of Python only: its deleter queues the owner (deferred.h)
 };
-inline constexpr std::array<std::string_view, 9> kKindNames = {
-    "legacy", "versioned", "read_only", "copied", "next_major", "no_deleter", "other_device", "device_number", "negative_rank"};
+inline constexpr std::array<std::string_view, 10> kKindNames = {"legacy",        "versioned",  "read_only",    "copied",
+                                                                "next_major",    "no_deleter", "other_device", "device_number",
+                                                                "negative_rank", "deferred"};
+// Those that a producer in pure C++ can be asked for.
+inline constexpr int kNativeKinds = 9;
 
 // Whether a struct of this kind can describe the array: a legacy one has no flags to say "read only" (R32) or "padded".
 bool CanDescribe(const Array& array, Kind kind);

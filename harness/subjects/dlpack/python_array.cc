@@ -3,6 +3,8 @@
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/deferred.h"
+#include "harness/subjects/dlpack/exchange_api.h"
 #include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/python_capsule.h"
 
@@ -16,9 +18,10 @@ struct PythonArray {
 
 // Owned by this file for the life of the process; never changed after MakePythonTypes.
 PyTypeObject* array_type = nullptr;
-PyObject* dlpack_name = nullptr;    // "__dlpack__"
-PyObject* max_version = nullptr;    // our own version, as a consumer passes it
-PyObject* keyword_names = nullptr;  // ("max_version",)
+PyTypeObject* newer_type = nullptr;  // the same with the exchange API of a later major version in front
+PyObject* dlpack_name = nullptr;     // "__dlpack__"
+PyObject* max_version = nullptr;     // our own version, as a consumer passes it
+PyObject* keyword_names = nullptr;   // ("max_version",)
 
 PythonArray* Cast(PyObject* object) { return reinterpret_cast<PythonArray*>(object); }
 
@@ -38,14 +41,21 @@ void ReleaseOwner(PyObject* owner) {
 }
 
 template <typename Managed>
-void DeletePythonExport(Managed* self) {
+void DeleteAttaching(Managed* self) {
   ReleaseOwner(static_cast<PyObject*>(EndExport(self)));
+}
+
+// The deleter's design "deferred".
+template <typename Managed>
+void DeleteDeferred(Managed* self) {
+  DropLater(static_cast<PyObject*>(EndExport(self)));
 }
 
 template <typename Managed>
 Managed* ExportPython(PyObject* self, Kind kind) {
   PyObject* owner = Has(Defect::kExportWithoutRetain) ? nullptr : Py_NewRef(self);
-  return NewExport<Managed>(*Cast(self)->array, kind, owner, DeletePythonExport<Managed>);
+  return NewExport<Managed>(*Cast(self)->array, kind, owner,
+                            kind == Kind::kDeferred ? DeleteDeferred<Managed> : DeleteAttaching<Managed>);
 }
 
 // A copy belongs to no Python object: the pure C++ producer serves it.
@@ -97,23 +107,33 @@ PyType_Spec spec = {"handoff.Array", sizeof(PythonArray), 0,
 
 void MakePythonTypes() {
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  newer_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   dlpack_name = PyUnicode_InternFromString("__dlpack__");
   max_version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   keyword_names = Py_BuildValue("(N)", PyUnicode_InternFromString("max_version"));
-  if (array_type == nullptr || dlpack_name == nullptr || max_version == nullptr || keyword_names == nullptr) {
+  if (array_type == nullptr || newer_type == nullptr || dlpack_name == nullptr || max_version == nullptr ||
+      keyword_names == nullptr) {
     oracle::Fail("harness", "", "CPython could not make the type handoff.Array: memory is short.");
   }
+  PublishExchangeApi(array_type, /*newer=*/false);
+  PublishExchangeApi(newer_type, /*newer=*/true);
 }
 
 PyObject* NewPythonArray(Array* array, Kind kind) {
   HANDOFF_SYNC_POINT(nullptr, "allocate Python array");
-  PyObject* object = array_type->tp_alloc(array_type, 0);
+  PyTypeObject* type = kind == Kind::kNextMajor ? newer_type : array_type;
+  PyObject* object = type->tp_alloc(type, 0);
   Cast(object)->array = array;
   Cast(object)->kind = kind;
   return object;
 }
 
 Array* NativeArray(PyObject* object) { return Cast(object)->array; }
+
+DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
+  const Kind kind = Cast(object)->kind;
+  return ExportPython<DLManagedTensorVersioned>(object, kind == Kind::kLegacy ? Kind::kVersioned : kind);
+}
 
 PyObject* CallDlpack(PyObject* object) {
   PyObject* const arguments[] = {object, max_version};

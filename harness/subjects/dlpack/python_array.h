@@ -15,6 +15,8 @@ void MakePythonTypes();
 PyObject* NewPythonArray(Array* array, Kind kind);
 // The array inside; borrowed, as long as the caller holds `object`.
 Array* NativeArray(PyObject* object);
+// What `object` exports to a consumer that takes a versioned struct.
+DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
 // Calls `object.__dlpack__(...)` the way a consumer does and returns the capsule, or null if the producer has refused (the
 // exception is cleared).
 PyObject* CallDlpack(PyObject* object);

@@ -1,0 +1,213 @@
+#include "harness/subjects/dlpack/exchange_api.h"
+
+#include "harness/subjects/dlpack/python_array.h"
+
+#if DLPACK_MAJOR_VERSION > 1 || DLPACK_MINOR_VERSION >= 2
+
+#include <cstring>
+
+#include "harness/oracle/ledger.h"
+#include "harness/oracle/verdict.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/dlpack/defect.h"
+
+namespace handoff::dlpack {
+namespace {
+
+constexpr char kAttribute[] = "__dlpack_c_exchange_api__";
+constexpr char kCapsuleName[] = "dlpack_exchange_api";
+
+int Fail(PyObject* type, const char* text) {
+  if (!Has(Defect::kApiErrorWithoutException)) PyErr_SetString(type, text);
+  return -1;
+}
+
+// --- The producer's side: no exceptions of C++, 0 or -1 with one of Python (R37) ---
+
+int FromPyObject(void* object, DLManagedTensorVersioned** out) noexcept {
+  *out = ExportVersionedFromPython(static_cast<PyObject*>(object));
+  return 0;
+}
+
+// Takes `tensor` over, also when it fails (R39; the header does not say so, but nobody else could know whether it is still
+// there).
+int ToPyObject(DLManagedTensorVersioned* tensor, void** out) noexcept {
+  Array* array = Import(tensor, ledger::Consumed(tensor), Step::kNever);
+  if (array == nullptr) return Fail(PyExc_BufferError, "the tensor is not one for this library");
+  *out = NewPythonArray(array, Kind::kVersioned);
+  return 0;
+}
+
+// Shape and strides are the array's own, so nothing is allocated. A DLTensor has no flags, so a padded array cannot be described.
+int DLTensorFromPyObject(void* object, DLTensor* out) noexcept {
+  const Array& array = *NativeArray(static_cast<PyObject*>(object));
+  if (array.padded) return Fail(PyExc_BufferError, "a DLTensor cannot say that its elements are padded");
+  *out = array.view;
+  return 0;
+}
+
+// Of `prototype` only device, type, rank and shape count. An error goes to `set_error`, since the caller may hold no thread state
+// (R40).
+int Allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
+             void (*set_error)(void* context, const char* kind, const char* message)) noexcept {
+  if (prototype->device.device_type != kDLCPU) {
+    if (!Has(Defect::kAllocatorForgetsError)) set_error(context, "BufferError", "this library allocates on a CPU only");
+    return -1;
+  }
+  Array* array = NewArray(kLayouts[0], kElementTypes[0]);
+  *out = ExportVersioned(array, Kind::kVersioned);
+  Drop(array);
+  return 0;
+}
+
+int CurrentWorkStream(DLDeviceType type, std::int32_t /*number*/, void** out) noexcept {
+  if (type != kDLCPU) return Fail(PyExc_BufferError, "this library knows no streams of that device");
+  *out = nullptr;
+  return 0;
+}
+
+// Both live as long as the process (R33) and never change. The newer one stands for a version whose functions we cannot know.
+const DLPackExchangeAPI kApi = {{{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr},
+                                Allocate,
+                                FromPyObject,
+                                ToPyObject,
+                                DLTensorFromPyObject,
+                                CurrentWorkStream};
+const DLPackExchangeAPI kNewerApi = {{{DLPACK_MAJOR_VERSION + 1, 0}, const_cast<DLPackExchangeAPIHeader*>(&kApi.header)},
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr};
+
+// --- The consumer's side ---
+
+// Looked up on the type, not on the object (R36). Walks back to a major version that we know (R35).
+const DLPackExchangeAPI* FindApi(PyTypeObject* type) {
+  HANDOFF_SYNC_POINT(type, "look up exchange API");
+  PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kAttribute);
+  if (capsule == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  const auto* header = static_cast<const DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule, kCapsuleName));
+  Py_DECREF(capsule);
+  if (header == nullptr) oracle::Fail("protocol", "R33", "%s is not a capsule named %s.", kAttribute, kCapsuleName);
+  while (header != nullptr && header->version.major != DLPACK_MAJOR_VERSION && !Has(Defect::kApiMajorIgnored)) {
+    header = header->prev_api;
+  }
+  if (header == nullptr) return nullptr;
+  if (header->version.major != DLPACK_MAJOR_VERSION) {
+    oracle::Fail("protocol", "R35", "A consumer is about to call an exchange API of major version %u, and knows %d.",
+                 header->version.major, DLPACK_MAJOR_VERSION);
+  }
+  const auto* api = reinterpret_cast<const DLPackExchangeAPI*>(header);
+  if (api->managed_tensor_allocator == nullptr || api->managed_tensor_from_py_object_no_sync == nullptr ||
+      api->managed_tensor_to_py_object_no_sync == nullptr || api->current_work_stream == nullptr) {
+    oracle::Fail("protocol", "R34", "An exchange API lacks a function that must be there.");
+  }
+  return api;
+}
+
+// Whether the call succeeded; it must have set an exception if and only if it did not.
+bool Succeeded(int result, const char* function) {
+  const bool raised = PyErr_Occurred() != nullptr;
+  if (result != (raised ? -1 : 0)) {
+    oracle::Fail("protocol", "R37", "%s returned %d %s an exception set.", function, result, raised ? "with" : "without");
+  }
+  PyErr_Clear();
+  return result == 0;
+}
+
+// How often SetError was called for one allocation, and by whom it must be: see R40.
+void CountError(void* context, const char* /*kind*/, const char* /*message*/) { ++*static_cast<int*>(context); }
+
+}  // namespace
+
+void PublishExchangeApi(PyTypeObject* type, bool newer) {
+  auto* api = const_cast<DLPackExchangeAPI*>(newer ? &kNewerApi : &kApi);
+  PyObject* capsule = PyCapsule_New(api, kCapsuleName, nullptr);
+  PyObject* dictionary = PyType_GetDict(type);
+  if (capsule == nullptr || PyDict_SetItemString(dictionary, kAttribute, capsule) != 0) {
+    oracle::Fail("harness", "", "CPython could not add the exchange API to its type: memory is short.");
+  }
+  Py_DECREF(dictionary);
+  Py_DECREF(capsule);
+  PyType_Modified(type);
+}
+
+Array* ImportByApi(PyObject* object) {
+  const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
+  DLManagedTensorVersioned* tensor = nullptr;
+  if (api == nullptr) return nullptr;
+  HANDOFF_SYNC_POINT(object, "export by API");
+  if (!Succeeded(api->managed_tensor_from_py_object_no_sync(object, &tensor), "managed_tensor_from_py_object_no_sync"))
+    return nullptr;
+  return Import(tensor, ledger::Consumed(tensor), Step::kNever);
+}
+
+PyObject* WrapByApi(PyObject* like, Array* array, Kind kind) {
+  const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
+  if (api == nullptr) return nullptr;
+  DLManagedTensorVersioned* tensor = ExportVersioned(array, kind);
+  const int number = ledger::NumberOf(tensor);
+  void* object = nullptr;
+  HANDOFF_SYNC_POINT(tensor, "import by API");
+  if (!Succeeded(api->managed_tensor_to_py_object_no_sync(tensor, &object), "managed_tensor_to_py_object_no_sync"))
+    return nullptr;
+  if (Has(Defect::kApiKeepsStolenTensor)) Refuse(tensor, number);
+  return static_cast<PyObject*>(object);
+}
+
+void BorrowByApi(PyObject* object) {
+  const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
+  if (api != nullptr && api->dltensor_from_py_object_no_sync != nullptr) {
+    Array view;
+    const ledger::View meaning = Meaning(*NativeArray(object));
+    HANDOFF_SYNC_POINT(object, "borrow by API");
+    if (Succeeded(api->dltensor_from_py_object_no_sync(object, &view.view), "dltensor_from_py_object_no_sync")) {
+      if (Has(Defect::kApiViewOutlivesObject)) Py_CLEAR(object);
+      ReadBorrowed(view, meaning);
+    }
+  }
+  Py_XDECREF(object);
+}
+
+Array* AllocateByApi(PyObject* like, bool elsewhere) {
+  const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
+  if (api == nullptr) return nullptr;
+  std::int64_t shape[ledger::kMaxRank];
+  std::int64_t strides[ledger::kMaxRank];
+  DLTensor prototype = Describe(kLayouts[0], kElementTypes[0], nullptr, shape, strides);
+  if (elsewhere) prototype.device.device_type = kDLExtDev;
+  void* stream = nullptr;
+  if (!Succeeded(api->current_work_stream(prototype.device.device_type, 0, &stream), "current_work_stream") && !elsewhere) {
+    oracle::Fail("protocol", "R37", "current_work_stream failed for the CPU, which needs no stream.");
+  }
+  DLManagedTensorVersioned* tensor = nullptr;
+  int errors = 0;
+  HANDOFF_SYNC_POINT(nullptr, "allocate by API");
+  const int result = api->managed_tensor_allocator(&prototype, &tensor, &errors, CountError);
+  if (errors != (result == 0 ? 0 : 1)) {
+    oracle::Fail("protocol", "R40",
+                 "The allocator returned %d and called SetError %d times. It calls it once, and only if it fails.", result,
+                 errors);
+  }
+  return result == 0 ? Import(tensor, ledger::Consumed(tensor), Step::kNever) : nullptr;
+}
+
+}  // namespace handoff::dlpack
+
+#else  // before DLPack 1.2
+
+namespace handoff::dlpack {
+
+void PublishExchangeApi(PyTypeObject* /*type*/, bool /*newer*/) {}
+Array* ImportByApi(PyObject* /*object*/) { return nullptr; }
+PyObject* WrapByApi(PyObject* /*like*/, Array* /*array*/, Kind /*kind*/) { return nullptr; }
+void BorrowByApi(PyObject* object) { Py_DECREF(object); }
+Array* AllocateByApi(PyObject* /*like*/, bool /*elsewhere*/) { return nullptr; }
+
+}  // namespace handoff::dlpack
+
+#endif
