@@ -21,6 +21,7 @@ from handoff_tool.output import Output
 from handoff_tool.table import render
 
 KINDS = ("throughput", "replay")
+THROUGHPUT = "throughput_benchmark"  # the program, built with each sanitizer
 
 # --- throughput ---
 
@@ -32,16 +33,14 @@ def throughput(sanitizers: list[str]) -> dict[str, Any]:
     TARGET/baseline/GRANULARITY for a runner that makes new threads for each execution of the same cases."""
     rows: list[dict[str, Any]] = []
     for sanitizer in sanitizers:
-        program = builds.folder(sanitizer) / "harness" / "run" / "throughput_benchmark"
-        if not program.exists():
-            raise Failure(f"{program} is not built; run 'scripts/handoff build --sanitizer {sanitizer}'.")
+        program = builds.folder(sanitizer) / "harness" / "run" / THROUGHPUT
         command = targets.command(program, "--benchmark_format=json")
         answer = subprocess.run(command, capture_output=True, text=True, env=targets.environment({}))
         try:
+            runs = json.loads(answer.stdout)["benchmarks"]
+            # Google Benchmark appends how it measured ("/real_time") to the name.
             measured = {
-                run["name"]: run["items_per_second"]
-                for run in json.loads(answer.stdout)["benchmarks"]
-                if "items_per_second" in run
+                "/".join(run["name"].split("/")[:3]): run["items_per_second"] for run in runs if "items_per_second" in run
             }
         except (ValueError, KeyError) as error:
             raise Failure(f"{program} gave no result (exit {answer.returncode}): {answer.stderr.strip()[-300:]}") from error
@@ -52,7 +51,7 @@ def throughput(sanitizers: list[str]) -> dict[str, Any]:
 def throughput_rows(sanitizer: str, measured: dict[str, float]) -> list[dict[str, Any]]:
     rows = []
     for name, rate in measured.items():
-        target, carrier, granularity = name.split("/")[:3]
+        target, carrier, granularity = name.split("/")
         if carrier != "baseline":
             baseline = measured.get(f"{target}/baseline/{granularity}") or measured.get(f"{target}/baseline/op")
             rows.append(

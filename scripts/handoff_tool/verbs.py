@@ -62,12 +62,11 @@ def build(args: argparse.Namespace, cache: Cache) -> int:
     return CLEAN
 
 
-def _built(cache: Cache, sanitizers: list[str], more: bool = False) -> dict[str, targets.Target]:
-    """All targets, set up and built first where that is missing; with `more`, everything else too."""
-    targets_to_build = [] if more else [builds.FUZZ]
+def _built(cache: Cache, sanitizers: list[str]) -> dict[str, targets.Target]:
+    """All targets, set up and built first where that is missing."""
     progress = Progress(len(sanitizers), cache.logs)
     for sanitizer in sanitizers:
-        builds.build(cache, sanitizer, targets_to_build, progress)
+        builds.build(cache, sanitizer, [builds.FUZZ], progress)
     return targets.built()
 
 
@@ -121,11 +120,14 @@ def explain(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def bench(args: argparse.Namespace, cache: Cache) -> int:
-    everything = _built(cache, _sanitizers(args), more=True)
     if args.kind == "throughput":
+        progress = Progress(len(_sanitizers(args)), cache.logs)
+        for sanitizer in _sanitizers(args):
+            builds.build(cache, sanitizer, [benches.THROUGHPUT], progress)
         result = benches.throughput(_sanitizers(args))
         _emit(args, result, benches.throughput_text(result))
         return CLEAN
+    everything = _built(cache, _sanitizers(args))
     for target in everything.values():
         target.binaries = {name: path for name, path in target.binaries.items() if name in _sanitizers(args)}
     result = benches.replays(everything, args.findings, args.times)
