@@ -297,6 +297,16 @@ TEST_F(CapsuleTest, EveryQuestionIsAnsweredByTheRules) {
   }
 }
 
+TEST_F(CapsuleTest, EveryKindOfArrayAnswersByTheRules) {
+  for (const auto kind : kKindNames) {
+    std::vector<Step> steps = {{0, Api(capsule::kApiAllocateElsewhere, kind)}};  // makes an array of this kind
+    for (std::uint8_t version = 0; version < kVersionNames.size(); ++version) {
+      for (std::uint8_t copy = 0; copy < kCopyNames.size(); ++copy) steps.push_back({0, Op("negotiate", {version, 0, copy, 0})});
+    }
+    EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "") << kind;
+  }
+}
+
 TEST_F(CapsuleTest, NegotiationTwins) {
   const std::array<std::tuple<std::string_view, Operation, const char*>, 6> twins = {{
       {"max_version_ignored", Ask("none", "absent", "absent", "absent"), "protocol R15:"},

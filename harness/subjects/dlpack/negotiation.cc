@@ -149,7 +149,8 @@ void JudgeAnswer(const Array& array, const Question& q, const Taken& taken) {
   }
   if (legacy) return;
   const auto* tensor = static_cast<const DLManagedTensorVersioned*>(taken.tensor);
-  if (tensor->version.major != DLPACK_MAJOR_VERSION) return;  // nothing else may be touched (R12)
+  if (tensor->version.major != DLPACK_MAJOR_VERSION) return;   // nothing else may be touched (R12)
+  if (tensor->dl_tensor.device.device_type != kDLCPU) return;  // `data` is no address
   const std::string_view copy = kCopyNames[static_cast<std::size_t>(q.copy)];
   const bool same = tensor->dl_tensor.data == array.view.data;
   if (array.view.data != nullptr && copy == "true" && same) {

@@ -70,9 +70,8 @@ PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t position
   Request request;
   if (!ParseRequest(arguments, positional, names, request)) return nullptr;
   const Array& array = *Cast(self)->array;
-  const Kind kind = Cast(self)->kind;
   if (request.copy) return ExportCopy(array);
-  if (request.versioned && kind != Kind::kLegacy) return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, kind));
+  if (request.versioned) return NewCapsule(ExportVersionedFromPython(self));
   if (!CanDescribe(array, Kind::kLegacy)) {
     PyErr_SetString(PyExc_BufferError, "a legacy struct cannot say that the array is read-only or padded");  // R32
     return nullptr;
@@ -137,7 +136,8 @@ DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
 
 PyObject* CallDlpack(PyObject* object) {
   PyObject* const arguments[] = {object, max_version};
-  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, keyword_names);
+  PyObject* names = Cast(object)->kind == Kind::kLegacy ? nullptr : keyword_names;
+  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, names);
   if (capsule == nullptr) PyErr_Clear();
   return capsule;
 }

@@ -11,14 +11,15 @@ namespace handoff::dlpack {
 // Once, on the main thread, before any other function.
 void MakePythonTypes();
 
-// A new Python array around `array`, whose reference it takes over. It speaks `kind`: what its __dlpack__ returns.
+// A new Python array around `array`, whose reference it takes over. Its exports are of
+// this kind, unless a consumer asks for something else.
 PyObject* NewPythonArray(Array* array, Kind kind);
 // The array inside; borrowed, as long as the caller holds `object`.
 Array* NativeArray(PyObject* object);
 // What `object` exports to a consumer that takes a versioned struct.
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
-// Calls `object.__dlpack__(...)` the way a consumer does and returns the capsule, or null if the producer has refused (the
-// exception is cleared).
+// Calls `object.__dlpack__` as a consumer does that knows versions, or, for kLegacy, as one that does not, and returns the
+// capsule, or null if the producer has refused (the exception is cleared).
 PyObject* CallDlpack(PyObject* object);
 
 }  // namespace handoff::dlpack
