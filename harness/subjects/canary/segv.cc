@@ -8,7 +8,7 @@ namespace {
 constexpr Twin kTwins[] = {{"writes_to_null", "smallest bad address", "segv"}};
 
 void WriteToNull() {
-  int* volatile nowhere = nullptr;  // volatile, so that the compiler cannot tell
+  volatile int* volatile nowhere = nullptr;  // volatile, so that no compiler can tell and leave the store out
   *nowhere = 1;
 }
 
