@@ -9,7 +9,7 @@
 // made while the caller owns what it reports: `Exported` before the struct is published, `Consumed` after the claim is won,
 // `Released` before the deleter is called. Then no order of correct operations is ever reported.
 //
-// Rules are numbered as in harness/subjects/dlpack/rules.md. A breach ends in oracle::Fail and the call does not return.
+// Rules are numbered as in harness/subjects/dlpack/rules.cc. A breach ends in oracle::Fail and the call does not return.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 24> kTable = {{
+constexpr std::array<TwinOf, 28> kTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -85,6 +85,14 @@ constexpr std::array<TwinOf, 24> kTable = {{
     {{"stream_ignored", "cupy/cupy#5970: stream 0 is accepted", "protocol"}, Defect::kStreamIgnored},
     {{"unknown_keyword_ignored", "smallest breach of R25: a keyword that is not understood is ignored", "protocol"},
      Defect::kUnknownKeywordIgnored},
+    {{"copy_false_refused", "smallest breach of R28: copy=False is refused although nothing must be copied", "protocol"},
+     Defect::kCopyFalseRefused},
+    {{"read_only_flag_lost", "IntelPython/dpctl#1755: a read-only array is exported in a legacy struct, which cannot say so",
+      "protocol"},
+     Defect::kReadOnlyFlagLost},
+    {{"api_in_wrong_capsule", "smallest breach of R33: the exchange API is in a capsule of another name", "protocol"},
+     Defect::kApiInWrongCapsule},
+    {{"api_lacks_function", "smallest breach of R34: the exchange API has no allocator", "protocol"}, Defect::kApiLacksFunction},
     {{"api_major_ignored", "smallest breach of R35: a consumer calls an exchange API of a foreign major version", "protocol"},
      Defect::kApiMajorIgnored},
     {{"api_error_without_exception", "smallest breach of R37: an exchange function fails without setting an exception",

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <cstdlib>
 #include <memory>
 #include <thread>
@@ -11,11 +13,13 @@
 #include <vector>
 
 #include "harness/subjects/dlpack/capsule_operations.h"
+#include "harness/subjects/dlpack/exchange.h"
 #include "harness/subjects/dlpack/interleave.h"
 #include "harness/subjects/dlpack/layout.h"
 #include "harness/subjects/dlpack/managed_tensor.h"
 #include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/operation_names.h"
+#include "harness/subjects/dlpack/rules.h"
 
 // LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.
 extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
@@ -262,6 +266,8 @@ TEST_F(CapsuleTest, TheExchangeApiKeepsItsRules) {
 }
 
 TEST_F(CapsuleTest, ExchangeApiTwins) {
+  EXPECT_DEATH(Execute("api_in_wrong_capsule", {{0, Api(capsule::kApiImport)}}), "protocol R33:");
+  EXPECT_DEATH(Execute("api_lacks_function", {{0, Api(capsule::kApiImport)}}), "protocol R34:");
   EXPECT_DEATH(Execute("api_major_ignored", {{0, Api(capsule::kApiImport, "next_major")}}), "protocol R35:");
   EXPECT_DEATH(Execute("api_error_without_exception", {{0, Api(capsule::kApiAllocateElsewhere)}}), "protocol R37:");
   EXPECT_DEATH(Execute("api_view_outlives_object", {{0, Api(capsule::kApiBorrow)}}), "heap-use-after-free|use-after-delete R38");
@@ -308,7 +314,8 @@ TEST_F(CapsuleTest, EveryKindOfArrayAnswersByTheRules) {
 }
 
 TEST_F(CapsuleTest, NegotiationTwins) {
-  const std::array<std::tuple<std::string_view, Operation, const char*>, 6> twins = {{
+  const std::array<std::tuple<std::string_view, Operation, const char*>, 7> twins = {{
+      {"copy_false_refused", Ask("same", "absent", "false", "absent"), "protocol R28:"},
       {"max_version_ignored", Ask("none", "absent", "absent", "absent"), "protocol R15:"},
       {"wrong_error_class", Ask("same", "other", "absent", "absent"), "protocol R23:"},
       {"copy_ignored", Ask("same", "absent", "true", "absent"), "protocol R22:"},
@@ -321,6 +328,24 @@ TEST_F(CapsuleTest, NegotiationTwins) {
     EXPECT_EXIT(Execute("safe", {{0, question}}), testing::ExitedWithCode(0), "");
   }
 }
+
+TEST_F(CapsuleTest, TwinReadOnlyFlagLost) {
+  const std::vector<Step> steps = {{0, Export("read_only")}, {1, Op("import")}, {1, Ask("none", "absent", "absent", "absent")}};
+  EXPECT_DEATH(Execute("read_only_flag_lost", steps), "protocol R32:");
+}
+
+#if DLPACK_MINOR_VERSION >= 2
+TEST_F(CapsuleTest, EveryTwinThatARuleNamesExists) {
+  const auto exists = [](std::string_view name) {
+    const auto is = [name](const Twin& twin) { return twin.name == name; };
+    return std::ranges::any_of(Capsule::Twins(), is) || std::ranges::any_of(Exchange::Twins(), is);
+  };
+  for (const Rule& rule : Rules()) {
+    const bool names_twin = !rule.check.empty() && std::islower(static_cast<unsigned char>(rule.shown[0])) != 0;
+    if (names_twin) EXPECT_TRUE(exists(rule.shown)) << rule.number << " is shown by " << rule.shown;
+  }
+}
+#endif
 
 #ifdef HANDOFF_TSAN
 TEST_F(CapsuleTest, ThreadSanitizerSeesTheRaceOnTheName) {

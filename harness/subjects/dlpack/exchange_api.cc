@@ -125,8 +125,10 @@ void CountError(void* context, const char* /*kind*/, const char* /*message*/) { 
 }  // namespace
 
 void PublishExchangeApi(PyTypeObject* type, bool newer) {
-  auto* api = const_cast<DLPackExchangeAPI*>(newer ? &kNewerApi : &kApi);
-  PyObject* capsule = PyCapsule_New(api, kCapsuleName, nullptr);
+  static DLPackExchangeAPI lacking = kApi;
+  lacking.managed_tensor_allocator = nullptr;
+  auto* api = const_cast<DLPackExchangeAPI*>(Has(Defect::kApiLacksFunction) ? &lacking : newer ? &kNewerApi : &kApi);
+  PyObject* capsule = PyCapsule_New(api, Has(Defect::kApiInWrongCapsule) ? "exchange_api" : kCapsuleName, nullptr);
   PyObject* dictionary = PyType_GetDict(type);
   if (capsule == nullptr || PyDict_SetItemString(dictionary, kAttribute, capsule) != 0) {
     oracle::Fail("harness", "", "CPython could not add the exchange API to its type: memory is short.");

@@ -50,6 +50,7 @@ bool ParseDevice(PyObject* value) {
 
 bool ParseCopy(PyObject* value, Request& request) {
   if (value != Py_None && !PyBool_Check(value)) return Refuse(PyExc_TypeError, "copy must be None, True or False");
+  if (value == Py_False && Has(Defect::kCopyFalseRefused)) return Refuse(PyExc_BufferError, "the array may not be copied");
   request.copy = value == Py_True && !Has(Defect::kCopyIgnored);
   return true;
 }

@@ -72,7 +72,7 @@ PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t position
   const Array& array = *Cast(self)->array;
   if (request.copy) return ExportCopy(array);
   if (request.versioned) return NewCapsule(ExportVersionedFromPython(self));
-  if (!CanDescribe(array, Kind::kLegacy)) {
+  if (!CanDescribe(array, Kind::kLegacy) && !Has(Defect::kReadOnlyFlagLost)) {
     PyErr_SetString(PyExc_BufferError, "a legacy struct cannot say that the array is read-only or padded");  // R32
     return nullptr;
   }
