@@ -87,9 +87,10 @@ bool IsFrame(std::string_view line) {
 
 // The harness's own frames below an operation, or below the making of a thread or a subject: the same in every report.
 bool IsDriver(std::string_view frame) {
-  static constexpr std::array<std::string_view, 7> kDrivers = {
-      "handoff::Executor::", "handoff::schedule::", "handoff::ColdRunner::", "handoff::StartRunner",
-      "MakeSubject(",        "LLVMFuzzer",          "fuzzer::FuzzerDriver"};
+  static constexpr std::array<std::string_view, 9> kDrivers = {
+      "handoff::Executor::",   "schedule::RunOperations(", "schedule::NewFiber(", "::MakeCarriers(",
+      "handoff::ColdRunner::", "handoff::StartRunner",     "MakeSubject(",        "LLVMFuzzer",
+      "fuzzer::FuzzerDriver"};
   return std::any_of(kDrivers.begin(), kDrivers.end(), [&](std::string_view name) { return frame.find(name) != frame.npos; });
 }
 

@@ -100,10 +100,12 @@ extern "C" {
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   if (Controlled() < 0) return Real_pthread_cond_wait()(condition, mutex);
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitCondition(condition, mutex, kNoLimit);
 }
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit) {
   if (Controlled() < 0) return Real_pthread_cond_timedwait()(condition, mutex, limit);
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitCondition(condition, mutex, LimitAt(GuessClock(*limit), *limit));
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* limit) {
@@ -132,10 +134,12 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 
 int sem_wait(sem_t* semaphore) {
   if (Controlled() < 0) return Real_sem_wait()(semaphore);
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitSemaphore(semaphore, kNoLimit);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* limit) {
   if (Controlled() < 0) return Real_sem_timedwait()(semaphore, limit);
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitSemaphore(semaphore, LimitAt(CLOCK_REALTIME, *limit));
 }
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* limit) {
@@ -154,6 +158,7 @@ int sem_post(sem_t* semaphore) noexcept {
 
 int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   if (Controlled() < 0) return Real_pthread_barrier_wait()(barrier);
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitBarrier(barrier);
 }
 

@@ -71,12 +71,14 @@ extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_lock()(mutex);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, mutex, "pthread_mutex_lock");
   return LockMutex(mutex, kNoLimit);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_trylock()(mutex);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, mutex, "pthread_mutex_trylock");
   // On fibers the real call cannot tell their owners apart: they share one OS thread.
   if (OwnedByOther(mutex)) return EBUSY;
@@ -87,6 +89,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_timedlock()(mutex, limit);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, mutex, "pthread_mutex_timedlock");
   return LockMutex(mutex, LimitAt(CLOCK_REALTIME, *limit));
 }
@@ -102,12 +105,14 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   if (Controlled() < 0) return Real_pthread_mutex_unlock()(mutex);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, mutex, "pthread_mutex_unlock");
   return UnlockMutex(mutex);
 }
 
 int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_spin_lock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   const void* object = const_cast<const int*>(lock);
   Point(PointKind::kSync, object, "pthread_spin_lock");
   while (FindOwner(object) != nullptr) Block(object, WaitOn::kMutex, kNoLimit);
@@ -118,6 +123,7 @@ int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
 
 int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_spin_trylock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   const void* object = const_cast<const int*>(lock);
   Point(PointKind::kSync, object, "pthread_spin_trylock");
   const int result = Real_pthread_spin_trylock()(lock);
@@ -127,6 +133,7 @@ int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
 
 int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_spin_unlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   const void* object = const_cast<const int*>(lock);
   Point(PointKind::kSync, object, "pthread_spin_unlock");
   const int result = Real_pthread_spin_unlock()(lock);

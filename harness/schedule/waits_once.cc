@@ -79,6 +79,7 @@ extern "C" {
 
 int pthread_once(pthread_once_t* control, void (*routine)()) {
   if (Controlled() < 0) return Real_pthread_once()(control, routine);
+  const CallerFrame frame(__builtin_return_address(0));
   const void* object = const_cast<const int*>(control);
   Point(PointKind::kSync, object, "pthread_once");
   AwaitInitialiser(object, WaitOn::kOnce);

@@ -54,30 +54,37 @@ extern "C" {
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_rdlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   return Take(lock, WaitOn::kReadLock, kNoLimit, "pthread_rwlock_rdlock");
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_wrlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   return Take(lock, WaitOn::kWriteLock, kNoLimit, "pthread_rwlock_wrlock");
 }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_timedrdlock()(lock, limit);
+  const CallerFrame frame(__builtin_return_address(0));
   return Take(lock, WaitOn::kReadLock, LimitAt(CLOCK_REALTIME, *limit), "pthread_rwlock_timedrdlock");
 }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* limit) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_timedwrlock()(lock, limit);
+  const CallerFrame frame(__builtin_return_address(0));
   return Take(lock, WaitOn::kWriteLock, LimitAt(CLOCK_REALTIME, *limit), "pthread_rwlock_timedwrlock");
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_tryrdlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   return Try(lock, WaitOn::kReadLock, "pthread_rwlock_tryrdlock");
 }
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_trywrlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   return Try(lock, WaitOn::kWriteLock, "pthread_rwlock_trywrlock");
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_unlock()(lock);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, lock, "pthread_rwlock_unlock");
   const int result = Real_pthread_rwlock_unlock()(lock);
   if (result == 0 && DropOwner(lock)) Wake(lock, kMaxControlled);

@@ -73,6 +73,7 @@ extern "C" {
 
 int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) noexcept {
   if (Controlled() < 0) return Real_pthread_create()(handle, attributes, routine, argument);
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, nullptr, "pthread_create");
   Pause();  // the runtime's own work in there is no point
   pthread_once(&leave_key_once, MakeLeaveKey);
