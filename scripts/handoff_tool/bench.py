@@ -83,6 +83,7 @@ _MODES = [(s, g) for s in ("random", "pct", "bytes") for g in ("op", "sync", "ac
 ]
 _LEFT_OUT = "nondeterminism"  # the canary that is not repeatable on purpose
 SEARCH_SECONDS = 10
+TIMEOUT_SECONDS = 5  # of one execution; the canaries that never end take that long every time
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _search(tally: Tally, source: Source, seed: int) -> None:
         f"-artifact_prefix={folder}/",
         f"-seed={seed}",
         f"-max_total_time={SEARCH_SECONDS}",
-        "-timeout=5",
+        f"-timeout={TIMEOUT_SECONDS}",
     ]
     output = Output()
     code = process.Process(source.target.binaries[source.sanitizer], words, choices.environment(), folder).follow(
@@ -188,7 +189,7 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
         )
         bad = []
         for number, (path, origin) in enumerate(tally.found, 1):
-            result = replay.replay(path, origin, times)
+            result = replay.replay(path, origin, times, timeout=TIMEOUT_SECONDS)
             same = result.replayed == times
             if not same:
                 bad.append(

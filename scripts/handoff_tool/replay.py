@@ -44,20 +44,22 @@ def locate(name: str, flags: findings.Origin, everything: dict[str, targets.Targ
     return path, origin
 
 
-def once(path: Path, origin: findings.Origin, why: bool = False) -> tuple[int, Output]:
-    """One fresh process; a replay writes nothing beside the file. `why` has it look for the switch that matters."""
+def once(path: Path, origin: findings.Origin, why: bool = False, timeout: int | None = None) -> tuple[int, Output]:
+    """One fresh process; a replay writes nothing beside the file. `why` has it look for the switch that matters; `timeout` is the
+    limit of one execution in seconds, the target's own if None."""
     output = Output()
     environment = targets.Choices(twin=origin.twin, carrier=origin.carrier).environment() | ({"HANDOFF_WHY": "1"} if why else {})
     with tempfile.TemporaryDirectory(prefix="handoff-replay-") as folder:
+        flags = [f"-artifact_prefix={folder}/"] + ([f"-timeout={timeout}"] if timeout else [])
         binary = builds.binary(origin.target, origin.sanitizer)
-        child = process.Process(binary, [f"-artifact_prefix={folder}/", path], environment, Path(folder))
+        child = process.Process(binary, [*flags, path], environment, Path(folder))
         return child.follow(output.feed, LIMIT), output
 
 
-def replay(path: Path, origin: findings.Origin, times: int, why: bool = False) -> Result:
+def replay(path: Path, origin: findings.Origin, times: int, why: bool = False, timeout: int | None = None) -> Result:
     result = Result(path, origin, times, signature=origin.signature)
     with ThreadPoolExecutor(machine.cores()) as pool:
-        for code, output in pool.map(lambda _: once(path, origin, why), range(times)):
+        for code, output in pool.map(lambda _: once(path, origin, why, timeout), range(times)):
             if code not in (CLEAN, *_FAILING):
                 printed = output.report().strip().splitlines()
                 raise Failure(printed[-1] if printed else f"{path}: the target ended with exit code {code}.")
