@@ -120,6 +120,7 @@ void ReadFlags(const std::vector<std::string>& arguments, Options& options) {
     if (name == "timeout" && is_number) options.timeout_seconds = std::clamp(number, 0, 9999);
     if (name == "runs" && is_number) options.runs = std::max(number, 1);
     if (name == "minimize_crash_internal_step" && value != "0") options.minimizes = true;
+    if ((name == "merge" || name == "set_cover_merge" || name == "merge_inner") && value != "0") options.merges = true;
     if (Find(kOtherModes, name) >= 0 && value != "0") other_mode = true;
   }
   if (other_mode || !all_files) options.files.clear();

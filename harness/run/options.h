@@ -29,6 +29,7 @@ struct Options {
   int timeout_seconds = 25;            // -timeout=; libFuzzer's own default of 1,200 is of no use to anybody
   int runs = 1;                        // -runs=, for files that are replayed
   bool minimizes = false;              // a step of -minimize_crash: the file that libFuzzer chose is the one to keep
+  bool merges = false;                 // -merge and its like: a failing input is only to be passed over
   std::vector<std::string> files;      // to be replayed one by one; empty when libFuzzer is to fuzz, merge or minimise
 };
 

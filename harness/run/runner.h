@@ -44,6 +44,7 @@ class Runner {
   // Runs the case again and judges a difference (Executor::Repeats).
   void CheckRepeatable(std::uint64_t first_hash);
   bool DifferenceIsExpected(const Case& c) const;
+  void PrintDifferences() const;
 
   const Target& target_;
   Options options_;
@@ -54,6 +55,7 @@ class Runner {
   std::unique_ptr<RequestHandler> handler_;  // the fork's; here only kept
   Case case_;                                // of RunInput, used again each time
   bool first_input_ = true;
+  std::uint64_t run_twice_ = 0;
   std::uint64_t differences_expected_ = 0;  // warm pairs of runs that differed where that is no finding
 };
 

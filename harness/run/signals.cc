@@ -1,7 +1,7 @@
 // Signal handlers and the watchdog, below libc and the sanitizers: see InstallSignals.
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <ucontext.h>
+#include <unwind.h>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -84,29 +84,35 @@ void OnInterruption(int, siginfo_t*, void*) {
   End(EndKind::kInterrupted, "interrupted", "", "");
 }
 
-// The frames of an interrupted thread, by frame pointers: no lock, no table, and memory is read through the kernel, since the
-// chain may be broken.
+struct Walk {
+  std::uintptr_t start;  // where the signal struck: what lies above is the handler's
+  Observation* to;
+  bool started;
+};
+
+_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
+  Walk& walk = *static_cast<Walk*>(argument);
+  const std::uintptr_t pc = _Unwind_GetIP(context);
+  walk.started = walk.started || pc == walk.start;
+  if (!walk.started) return _URC_NO_REASON;
+  if (walk.to->frame_count == kMaxFrames || pc == 0) return _URC_END_OF_STACK;
+  walk.to->frames[walk.to->frame_count++] = pc;
+  return _URC_NO_REASON;
+}
+
+// The frames of an interrupted thread. The unwinder is the compiler's, since functions of libc keep no frame pointers; should it
+// hang on a lock that the signal struck in, the alarm gets us on.
 void CollectFrames(const void* context, Observation* to) {
   const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-  auto pc = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
-  auto frame = static_cast<std::uintptr_t>(machine.gregs[REG_RBP]);
+  Walk walk = {.start = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), .to = to, .started = false};
 #else
-  auto pc = static_cast<std::uintptr_t>(machine.pc);
-  auto frame = static_cast<std::uintptr_t>(machine.regs[29]);
+  Walk walk = {.start = static_cast<std::uintptr_t>(machine.pc), .to = to, .started = false};
 #endif
-  const long me = RawSyscall(SYS_getpid);
-  std::uint32_t n = 0;
-  while (n < kMaxFrames && pc != 0) {
-    to->frames[n++] = pc;
-    std::uintptr_t pair[2] = {};
-    iovec local = {.iov_base = pair, .iov_len = sizeof pair};
-    iovec remote = {.iov_base = reinterpret_cast<void*>(frame), .iov_len = sizeof pair};  // NOLINT(performance-no-int-to-ptr)
-    if (RawSyscall(SYS_process_vm_readv, me, Word(&local), 1, Word(&remote), 1, 0) != sizeof pair || pair[0] <= frame) break;
-    frame = pair[0];
-    pc = pair[1];
-  }
-  to->frame_count = n;
+  to->frames[0] = walk.start;
+  to->frame_count = 0;
+  _Unwind_Backtrace(AddFrame, &walk);
+  if (to->frame_count == 0) to->frame_count = 1;  // it did not get past the signal
 }
 
 Observation* Own() {
