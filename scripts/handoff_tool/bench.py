@@ -229,7 +229,8 @@ def replays_text(result: dict[str, Any]) -> str:
         for bad in result["failures"]
     ]
     lines.append(
-        f"{result['every_time']} of {result['findings']} findings replay every time ({result['replayed']} of {result['of']} runs); "
+        f"{result['every_time']} of {result['findings']} findings replay every time "
+        f"({result['replayed']} of {result['of']} runs); "
         f"{result['confirmed_percent']} % of all found were confirmed."
     )
     return "\n".join(lines)
