@@ -33,10 +33,6 @@ bool on_fibers = false;  // this execution's carrier
 std::uint32_t to_arrive;
 std::uint32_t to_end;
 
-// Polls before sleeping: a hand-over to a thread that still polls costs a tenth of one through the kernel. Kept short, because
-// two targets fuzzed side by side share the processors.
-constexpr int kPolls = 200;
-
 // Release on the word orders everything that the giver did before everything that the taker does: the scheduler's plain fields
 // rely on it. ThreadSanitizer sees none of it, since this file is not instrumented.
 void Set(std::uint32_t* word) {
@@ -44,11 +40,6 @@ void Set(std::uint32_t* word) {
   FutexWake(word, 1);
 }
 void Await(std::uint32_t* word) {
-  for (int i = 0; i < kPolls && __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) FutexWait(word, 0);
   __atomic_store_n(word, 0U,
                    __ATOMIC_RELAXED);  // only the giver of the next turn writes it again, and it needs this thread's word first
@@ -67,6 +58,49 @@ void RunFinish(int id) {
   Acquire(&start_edge);
   state.body->finish(state.body->context, id);
   Release(&end_edge);
+}
+
+// One thread runs at a time, so all of them share one processor: waking a thread on another one costs ten times as much as
+// changing to it on the same (an interrupt, and in a virtual machine an exit). Which processor is the kernel's choice, asked
+// again now and then, since others come and go. Refusal does no harm.
+constexpr int kRunsPerPlace = 1024;
+constexpr std::size_t kMaskWords = 16;  // 1,024 processors
+
+struct Processors {
+  unsigned long words[kMaskWords];
+};
+Processors allowed;  // as the process was started
+bool allowed_known = false;
+long thread_ids[kMaxThreads];  // the kernel's, of OS threads; 0 where there is none
+int placed = -1;               // processor that the carriers share; -1: the kernel places them
+int runs_since_placed = 0;
+
+void Place(const Processors& processors) {
+  RawSyscall(SYS_sched_setaffinity, 0, sizeof processors, Word(&processors));
+  for (const long id : thread_ids) {
+    if (id != 0) RawSyscall(SYS_sched_setaffinity, id, sizeof processors, Word(&processors));
+  }
+}
+
+void PlaceAnywhere() {
+  if (placed < 0) return;
+  Place(allowed);
+  placed = -1;
+}
+
+void PlaceTogether() {
+  if (placed >= 0 && ++runs_since_placed < kRunsPerPlace) return;
+  if (!allowed_known) allowed_known = RawSyscall(SYS_sched_getaffinity, 0, sizeof allowed, Word(&allowed)) > 0;
+  if (!allowed_known) return;
+  RawSyscall(SYS_sched_setaffinity, 0, sizeof allowed, Word(&allowed));
+  RawSyscall(SYS_sched_yield);  // here the kernel may move the driver to where there is room
+  unsigned processor = 0;
+  if (RawSyscall(SYS_getcpu, Word(&processor)) != 0 || processor >= kMaskWords * 64) return;
+  Processors one{};
+  one.words[processor / 64] = 1UL << (processor % 64);
+  Place(one);
+  placed = static_cast<int>(processor);
+  runs_since_placed = 0;
 }
 
 // No control: the start edge is taken before the gate, so that nothing orders the threads behind it.
@@ -96,6 +130,7 @@ void FiberMain(void* argument) {
 
 void* ThreadMain(void* argument) {
   const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  thread_ids[id] = RawSyscall(SYS_gettid);
   if (state.body->start != nullptr) state.body->start(state.body->context, id);
   Set(&driver_go);
   for (;;) {
@@ -247,6 +282,11 @@ const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int
   state.body = &body;
   MakeCarriers(plan.threads);
   Prepare(plan, body, operations);
+  if (free) {
+    PlaceAnywhere();
+  } else if (!on_fibers) {
+    PlaceTogether();
+  }
   Release(&start_edge);
   if (free) {
     RunWithoutControl();
