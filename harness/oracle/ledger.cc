@@ -351,6 +351,9 @@ void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint
   Unlock();
 }
 
+const void* TensorToken(int tensor) { return &tensors[tensor]; }
+const void* StorageToken(int storage) { return &storages[storage]; }
+
 bool Outstanding() {
   Lock();
   bool found = false;

@@ -23,16 +23,17 @@ void ReleaseImport(Managed* tensor, int number) {
 
 // The last reference is gone: nobody else can see the array any more.
 void Destroy(Array* array) {
+  const void* token = TokenOf(*array);
   if (array->storage != nullptr) {
     ledger::StorageFreed(array->number);
-    HANDOFF_SYNC_POINT(array->storage, "free storage");
+    HANDOFF_SYNC_POINT(token, "free storage");
     delete[] array->storage;
   } else if (array->legacy != nullptr) {
     ReleaseImport(array->legacy, array->number);
   } else {
     ReleaseImport(array->versioned, array->number);
   }
-  HANDOFF_SYNC_POINT(array, "free array");
+  HANDOFF_SYNC_POINT(token, "free array");
   delete array;
 }
 
@@ -154,10 +155,14 @@ Array* NewCopy(const Array& from) {
   return array;
 }
 
+const void* TokenOf(const Array& array) {
+  return array.storage != nullptr ? ledger::StorageToken(array.number) : ledger::TensorToken(array.number);
+}
+
 ledger::View Meaning(const Array& array) { return array.storage != nullptr ? array.meaning : ledger::Meaning(array.number); }
 
 Array* Retain(Array* array) {
-  HANDOFF_SYNC_POINT(array, "retain");
+  HANDOFF_SYNC_POINT(TokenOf(*array), "retain");
   // Relaxed: the caller's own reference already keeps the array alive, and what it points to was published with that one.
   array->references.fetch_add(1, std::memory_order_relaxed);
   return array;
@@ -165,7 +170,7 @@ Array* Retain(Array* array) {
 
 void Drop(Array* array) {
   if (array == nullptr) return;
-  HANDOFF_SYNC_POINT(array, "drop reference");
+  HANDOFF_SYNC_POINT(TokenOf(*array), "drop reference");
   // Release: our uses of the array come before its end. Acquire: whoever drops the last reference sees the uses of all others
   // before it ends it. One order for both cases, rather than a fence for the last one only, since ThreadSanitizer knows no
   // fences.

@@ -35,6 +35,8 @@ struct Array {
 Array* NewArray(const Layout& layout, const ElementType& type);
 // A new array with the elements of another, compact and in row-major order.
 Array* NewCopy(const Array& from);
+// What stands for the array at scheduling points. The caller holds a reference.
+const void* TokenOf(const Array& array);
 // What an export of the array means: the ledger's side of it.
 ledger::View Meaning(const Array& array);
 // One more reference to an array that the caller holds a reference to. Returns it.

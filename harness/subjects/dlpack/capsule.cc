@@ -57,7 +57,7 @@ PyObject* Share(Slot& slot) {
 
 void DropObject(PyObject* object) {
   if (object == nullptr) return;
-  HANDOFF_SYNC_POINT(object, "drop object");
+  HANDOFF_SYNC_POINT(PyCapsule_CheckExact(object) ? CapsuleToken(object) : TokenOf(object), "drop object");
   python::Release(object);
 }
 

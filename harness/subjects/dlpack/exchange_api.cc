@@ -142,7 +142,7 @@ Array* ImportByApi(PyObject* object) {
   const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
   DLManagedTensorVersioned* tensor = nullptr;
   if (api == nullptr) return nullptr;
-  HANDOFF_SYNC_POINT(object, "export by API");
+  HANDOFF_SYNC_POINT(TokenOf(object), "export by API");
   if (!Succeeded(api->managed_tensor_from_py_object_no_sync(object, &tensor), "managed_tensor_from_py_object_no_sync"))
     return nullptr;
   return Import(tensor, ledger::Consumed(tensor), Step::kNever);
@@ -154,7 +154,7 @@ PyObject* WrapByApi(PyObject* like, Array* array, Kind kind) {
   DLManagedTensorVersioned* tensor = ExportVersioned(array, kind);
   const int number = ledger::NumberOf(tensor);
   void* object = nullptr;
-  HANDOFF_SYNC_POINT(tensor, "import by API");
+  HANDOFF_SYNC_POINT(ledger::TensorToken(number), "import by API");
   if (!Succeeded(api->managed_tensor_to_py_object_no_sync(tensor, &object), "managed_tensor_to_py_object_no_sync"))
     return nullptr;
   if (Has(Defect::kApiKeepsStolenTensor)) Refuse(tensor, number);
@@ -166,7 +166,7 @@ void BorrowByApi(PyObject* object) {
   if (api != nullptr && api->dltensor_from_py_object_no_sync != nullptr) {
     Array view;
     const ledger::View meaning = Meaning(*NativeArray(object));
-    HANDOFF_SYNC_POINT(object, "borrow by API");
+    HANDOFF_SYNC_POINT(TokenOf(object), "borrow by API");
     if (Succeeded(api->dltensor_from_py_object_no_sync(object, &view.view), "dltensor_from_py_object_no_sync")) {
       if (Has(Defect::kApiViewOutlivesObject)) Py_CLEAR(object);
       ReadBorrowed(view, meaning);

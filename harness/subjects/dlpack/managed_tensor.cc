@@ -161,9 +161,10 @@ void RefuseAny(Managed* tensor, int number) {
 
 template <typename Managed>
 void CallAny(Managed* tensor) {
-  HANDOFF_SYNC_POINT(tensor, "call deleter");
+  const int number = ledger::NumberOf(tensor);
+  HANDOFF_SYNC_POINT(ledger::TensorToken(number), "call deleter");
   if (tensor->deleter == nullptr && !Has(Defect::kNullDeleterCalled)) return;
-  ledger::CheckDeleter(ledger::NumberOf(tensor), tensor->deleter != nullptr);
+  ledger::CheckDeleter(number, tensor->deleter != nullptr);
   tensor->deleter(tensor);
 }
 
@@ -195,9 +196,9 @@ Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(M
 
 template <typename Managed>
 void* EndExport(Managed* self) {
-  ledger::DeleterCalled(self);
+  const int number = ledger::DeleterCalled(self);
   void* owner = self->manager_ctx;
-  HANDOFF_SYNC_POINT(self, "free managed tensor");
+  HANDOFF_SYNC_POINT(ledger::TensorToken(number), "free managed tensor");
   delete reinterpret_cast<Block<Managed>*>(self);
   return owner;
 }

@@ -91,7 +91,7 @@ PyObject* Ask(PyObject* object, const Question& q) {
   }
   PyObject* tuple = PyTuple_New(count);
   for (int k = 0; k < count; ++k) PyTuple_SET_ITEM(tuple, k, Py_NewRef(names[k]));
-  HANDOFF_SYNC_POINT(object, "call __dlpack__");
+  HANDOFF_SYNC_POINT(TokenOf(object), "call __dlpack__");
   PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, tuple);
   Py_DECREF(tuple);
   return capsule;

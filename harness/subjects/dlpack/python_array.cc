@@ -34,7 +34,7 @@ void ReleaseOwner(PyObject* owner) {
   if (owner == nullptr) return;
   if (Has(Defect::kDeleterWithoutThreadState)) return python::Release(owner);
   if (!Py_IsInitialized() && !Has(Defect::kDeleterAttachesAfterFinalization)) return;
-  HANDOFF_SYNC_POINT(owner, "attach in deleter");
+  HANDOFF_SYNC_POINT(TokenOf(owner), "attach in deleter");
   const PyGILState_STATE state = PyGILState_Ensure();
   python::Release(owner);
   PyGILState_Release(state);
@@ -83,8 +83,9 @@ PyObject* DlpackDevice(PyObject* /*self*/, PyObject* /*unused*/) { return Py_Bui
 
 void Deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  const void* token = TokenOf(self);
   Drop(Cast(self)->array);  // may run the deleter of what was imported (R10)
-  HANDOFF_SYNC_POINT(self, "free Python array");
+  HANDOFF_SYNC_POINT(token, "free Python array");
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -128,6 +129,7 @@ PyObject* NewPythonArray(Array* array, Kind kind) {
 }
 
 Array* NativeArray(PyObject* object) { return Cast(object)->array; }
+const void* TokenOf(PyObject* object) { return TokenOf(*Cast(object)->array); }
 
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
   const Kind kind = Cast(object)->kind;

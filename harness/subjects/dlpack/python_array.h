@@ -18,6 +18,8 @@ PyObject* NewPythonArray(Array* array, Kind kind);
 Array* NativeArray(PyObject* object);
 // What `object` exports to a consumer that takes a versioned struct.
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
+// What stands for the object at scheduling points. The caller holds it.
+const void* TokenOf(PyObject* object);
 // Calls `object.__dlpack__` as a consumer does that knows versions, or, for kLegacy, as one that does not, and returns the
 // capsule, or null if the producer has refused (the exception is cleared).
 PyObject* CallDlpack(PyObject* object);

@@ -17,7 +17,7 @@ const char* FreshName(PyObject* capsule) {
 // The last reference is gone, so nobody else looks at the capsule now, and no lock is needed. It may run while an exception is
 // pending (R11a), so it calls nothing that sets or clears one.
 void DestroyCapsule(PyObject* capsule) {
-  HANDOFF_SYNC_POINT(capsule, "destroy capsule");
+  HANDOFF_SYNC_POINT(CapsuleToken(capsule), "destroy capsule");
   if (Has(Defect::kDestructorClearsException)) PyErr_Clear();
   const char* name = FreshName(capsule);
   if (Has(Defect::kDropIgnoresName) && name == nullptr) name = PyCapsule_GetName(capsule);
@@ -26,33 +26,37 @@ void DestroyCapsule(PyObject* capsule) {
 }
 
 Taken TakeUnlocked(PyObject* capsule, Step fails) {
-  HANDOFF_SYNC_POINT(capsule, "check name");
+  HANDOFF_SYNC_POINT(CapsuleToken(capsule), "check name");
   const char* name = FreshName(capsule);
   if (name == nullptr) return {};  // R9
-  HANDOFF_SYNC_POINT(capsule, "get pointer");
+  HANDOFF_SYNC_POINT(CapsuleToken(capsule), "get pointer");
   void* tensor = PyCapsule_GetPointer(capsule, name);
   if (tensor == nullptr) {  // renamed in between, by another thread: without the lock only
     PyErr_Clear();
     return {};
   }
   const int number = ledger::Consumed(tensor);
-  HANDOFF_SYNC_POINT(capsule, "rename");
+  HANDOFF_SYNC_POINT(CapsuleToken(capsule), "rename");
   // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
   if (fails != Step::kClaimed || !Has(Defect::kRenameAfterFailureWindow)) PyCapsule_SetName(capsule, UsedName(name));
   return {name, tensor, number};
 }
 
+// The context holds what stands for the capsule at points: written before anybody else can see it, and never again.
+PyObject* NewNamed(void* tensor, const char* name) {
+  const void* token = ledger::TensorToken(ledger::NumberOf(tensor));
+  HANDOFF_SYNC_POINT(token, "make capsule");
+  PyObject* capsule = PyCapsule_New(tensor, name, DestroyCapsule);
+  PyCapsule_SetContext(capsule, const_cast<void*>(token));
+  return capsule;
+}
+
 }  // namespace
 
-PyObject* NewCapsule(DLManagedTensor* tensor) {
-  HANDOFF_SYNC_POINT(tensor, "make capsule");
-  return PyCapsule_New(tensor, kLegacyName, DestroyCapsule);
-}
+PyObject* NewCapsule(DLManagedTensor* tensor) { return NewNamed(tensor, kLegacyName); }
+PyObject* NewCapsule(DLManagedTensorVersioned* tensor) { return NewNamed(tensor, kVersionedName); }
 
-PyObject* NewCapsule(DLManagedTensorVersioned* tensor) {
-  HANDOFF_SYNC_POINT(tensor, "make capsule");
-  return PyCapsule_New(tensor, kVersionedName, DestroyCapsule);
-}
+const void* CapsuleToken(PyObject* capsule) { return PyCapsule_GetContext(capsule); }
 
 Taken TakeFromCapsule(PyObject* capsule, Step fails) {
   if (Has(Defect::kCheckThenRename)) return TakeUnlocked(capsule, fails);
@@ -60,7 +64,7 @@ Taken TakeFromCapsule(PyObject* capsule, Step fails) {
   // critical section is the one that all consumers can agree on without knowing each other. It would be given up if the thread
   // detached in between, but nothing in it blocks or runs Python code, so that check and rename are one step.
   Taken taken;
-  HANDOFF_SYNC_POINT(capsule, "lock capsule");
+  HANDOFF_SYNC_POINT(CapsuleToken(capsule), "lock capsule");
   Py_BEGIN_CRITICAL_SECTION(capsule);
   taken = TakeUnlocked(capsule, fails);
   Py_END_CRITICAL_SECTION();

@@ -11,6 +11,8 @@ namespace handoff::dlpack {
 PyObject* NewCapsule(DLManagedTensor* tensor);
 PyObject* NewCapsule(DLManagedTensorVersioned* tensor);
 
+// What stands for the capsule at scheduling points. The caller holds a reference.
+const void* CapsuleToken(PyObject* capsule);
 // Takes the tensor and renames the capsule (R8), also when several threads hold a reference to it: exactly one of them wins.
 // `fails` as in Take. The caller holds a reference and is attached.
 Taken TakeFromCapsule(PyObject* capsule, Step fails);
