@@ -21,9 +21,12 @@ struct HandoffEhGlobals {
 };
 __attribute__((weak)) HandoffEhGlobals* __cxa_get_globals();
 
-// libstdc++ hands the callable of std::call_once over in these two.
-extern __thread void* _ZSt15__once_callable __attribute__((weak));
-extern __thread void (*_ZSt11__once_call)() __attribute__((weak));
+// libstdc++ hands the callable of std::call_once over in these two. The address of a thread-local says nothing about whether it
+// exists, so the function that goes with them is asked. Initial-exec, since the general model is a call that sanitizers
+// intercept.
+__attribute__((weak)) void __once_proxy();
+extern __thread void* _ZSt15__once_callable __attribute__((weak, tls_model("initial-exec")));
+extern __thread void (*_ZSt11__once_call)() __attribute__((weak, tls_model("initial-exec")));
 
 // Saves the callee-saved registers and the stack pointer in *save, and goes on with those found at `load`.
 void handoff_switch_stack(void** save, void* load);
@@ -135,7 +138,7 @@ void SaveThreadState(Fiber* fiber) {
     fiber->caught_exceptions = globals->caught;
     fiber->uncaught_exceptions = globals->uncaught;
   }
-  if (&_ZSt15__once_callable != nullptr) {
+  if (__once_proxy != nullptr) {
     fiber->once_callable = _ZSt15__once_callable;
     fiber->once_call = reinterpret_cast<void*>(_ZSt11__once_call);
   }
@@ -147,7 +150,7 @@ void RestoreThreadState(const Fiber* fiber) {
     globals->caught = fiber->caught_exceptions;
     globals->uncaught = fiber->uncaught_exceptions;
   }
-  if (&_ZSt15__once_callable != nullptr) {
+  if (__once_proxy != nullptr) {
     _ZSt15__once_callable = fiber->once_callable;
     _ZSt11__once_call = reinterpret_cast<void (*)()>(fiber->once_call);
   }
