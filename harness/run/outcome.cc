@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -53,13 +54,16 @@ void Refine(Outcome& outcome) {
 
 std::string StackText(const std::vector<std::uintptr_t>& frames) {
   std::string text;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    std::array<char, 1024> line{};
+  int number = 0;
+  for (std::size_t i = 0; i < frames.size() && __sanitizer_symbolize_pc != nullptr; ++i) {
+    std::array<char, 4096> lines{};
     // A return address is behind its call.
     void* pc = reinterpret_cast<void*>(frames[i] - (i == 0 ? 0 : 1));  // NOLINT(performance-no-int-to-ptr)
-    if (__sanitizer_symbolize_pc == nullptr) break;
-    __sanitizer_symbolize_pc(pc, "%f %L", line.data(), line.size());
-    text += "    #" + std::to_string(i) + " " + line.data() + "\n";
+    // One line for each function that is inlined there, each ended by a zero byte.
+    __sanitizer_symbolize_pc(pc, "%f %L", lines.data(), lines.size() - 1);
+    for (const char* line = lines.data(); *line != '\0'; line += std::strlen(line) + 1) {
+      text += "    #" + std::to_string(number++) + " " + line + "\n";
+    }
   }
   return text;
 }

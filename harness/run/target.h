@@ -19,8 +19,8 @@ struct Target {
   std::span<const Twin> twins;  // the safe one is not listed
   // Makes the subject; `twin` is an index into `twins`, or -1 for the safe one. Called once per process.
   std::unique_ptr<Subject> (*make)(int twin) = nullptr;
-  // Whether two warm runs of one case at `access` may differ without being a finding (subjects inside CPython: caches, free lists
-  // and pointer hashes differ).
+  // Whether two warm runs of one case at points finer than `op` may differ without being a finding (subjects inside CPython:
+  // caches, free lists and pointer hashes differ at `access`, and with them who meets whom at the interpreter's own locks).
   bool warm_access_may_differ = false;
 };
 
