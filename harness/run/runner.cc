@@ -86,8 +86,8 @@ void Runner::PrintDifferences() const {
   if (differences_expected_ == 0) return;
   std::fprintf(
       stderr,
-      "handoff: %llu of %llu executions that were run twice took other decisions the second time: expected inside CPython "
-      "at access points, whose caches and free lists change. Findings are confirmed in fresh processes.\n",
+      "handoff: %llu of %llu executions that were run twice took other decisions the second time: expected inside CPython, "
+      "whose caches and free lists change. Findings are confirmed in fresh processes.\n",
       static_cast<unsigned long long>(differences_expected_), static_cast<unsigned long long>(run_twice_));
 }
 
