@@ -60,12 +60,9 @@ Element Load(const unsigned char* address, int value_bits, unsigned bit) {
     case 64:
       std::memcpy(&e.low, std::assume_aligned<8>(address), 8);
       break;
-    case 128:
+    default:  // 128: no other type is imported
       std::memcpy(&e.low, std::assume_aligned<8>(address), 8);
       std::memcpy(&e.high, std::assume_aligned<8>(address + 8), 8);
-      break;
-    default:
-      break;
   }
   return e;
 }

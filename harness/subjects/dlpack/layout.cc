@@ -6,7 +6,7 @@ namespace handoff::dlpack {
 namespace {
 
 template <typename Table>
-constexpr auto NamesOf(const Table& table) {
+consteval auto NamesOf(const Table& table) {
   std::array<std::string_view, std::tuple_size_v<Table>> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = table[i].name;
   return names;

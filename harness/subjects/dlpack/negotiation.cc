@@ -75,6 +75,8 @@ PyObject* devices[kDeviceNames.size()];
 PyObject* copies[kCopyNames.size()];
 PyObject* streams[kStreamNames.size()];
 PyObject* dlpack_name = nullptr;
+PyObject* device_name = nullptr;
+constexpr std::size_t kCpu = 2;  // index into `devices`
 enum Keyword { kMaxVersion, kDlDevice, kCopy, kStream, kUnknown, kKeywords };
 PyObject* keywords[kKeywords];
 
@@ -163,6 +165,14 @@ void JudgeAnswer(const Array& array, const Question& q, const Taken& taken) {
   }
 }
 
+// What every consumer may ask first: where the array is.
+void JudgeDevice(PyObject* object) {
+  PyObject* device = PyObject_CallMethodNoArgs(object, device_name);
+  const bool right = device != nullptr && PyObject_RichCompareBool(device, devices[kCpu], Py_EQ) == 1;
+  if (!right) oracle::Fail("protocol", "R23", "__dlpack_device__ must say that the array is on CPU number 0.");
+  Py_DECREF(device);
+}
+
 }  // namespace
 
 bool ParseRequest(PyObject* const* arguments, Py_ssize_t positional, PyObject* names, Request& request) {
@@ -183,7 +193,7 @@ void MakeQuestions() {
                                      Py_BuildValue("(ii)", 0, 8),
                                      Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION),
                                      Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION + 1, 0),
-                                     Py_BuildValue("(s)", "a")};
+                                     Py_BuildValue("(ss)", "a", "b")};
   PyObject* const made_devices[] = {nullptr,
                                     Py_None,
                                     Py_BuildValue("(ii)", int{kDLCPU}, 0),
@@ -199,10 +209,12 @@ void MakeQuestions() {
   const char* const names[] = {"max_version", "dl_device", "copy", "stream", "colour"};
   for (int i = 0; i < kKeywords; ++i) keywords[i] = PyUnicode_InternFromString(names[i]);
   dlpack_name = PyUnicode_InternFromString("__dlpack__");
+  device_name = PyUnicode_InternFromString("__dlpack_device__");
   if (PyErr_Occurred() != nullptr) oracle::Fail("harness", "", "CPython could not make a few tuples: memory is short.");
 }
 
 Taken Negotiate(PyObject* object, const Question& question) {
+  JudgeDevice(object);
   const Array& array = *NativeArray(object);
   const Reasons reasons = ReasonsToRefuse(array, question);
   PyObject* capsule = Ask(object, question);
