@@ -179,6 +179,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   state.operations = operations;
   state.count = plan.threads;
   state.alive = 0;
+  state.ready = state.timed = 0;
   state.holder = -1;
   state.tickets = 0;
   state.now = 0;
@@ -198,8 +199,12 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
     thread.fiber = on_fibers ? fibers[i] : nullptr;
     state.pending[i] = 0;
     // A thread without operations has ended before it begins: there is nothing to decide about it.
-    thread.state = operations[i] > 0 ? ThreadState::kReady : ThreadState::kDone;
-    if (operations[i] > 0) ++state.alive;
+    if (operations[i] > 0) {
+      SetReady(i);
+      ++state.alive;
+    } else {
+      SetDone(i);
+    }
   }
 }
 

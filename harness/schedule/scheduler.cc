@@ -52,11 +52,8 @@ Decision Describe(PointKind kind, int current) {
   Decision d;
   d.kind = kind;
   d.current = current;
-  for (int i = 0; i < state.count; ++i) {
-    const Thread& thread = state.threads[i];
-    if (thread.state == ThreadState::kReady) d.ready |= Only(i);
-    if (thread.state == ThreadState::kWaiting && thread.limit != kNoLimit) d.timed |= Only(i);
-  }
+  d.ready = state.ready;
+  d.timed = state.timed;
   d.can_continue = current >= 0 && Has(d.ready, current);
   if (current >= 0) d.at = state.threads[current].at;
   d.step = state.record.profile.steps;
@@ -75,7 +72,7 @@ int Decide(PointKind kind, int current) {
   if (next != current) HashSwitch(current, d.at, next);
   if (Has(d.timed, next)) {
     Thread& late = state.threads[next];
-    late.state = ThreadState::kReady;
+    SetReady(next);
     if (state.now < late.limit) state.now = late.limit;  // whoever asks the clock sees that time has passed
     AddStep({.kind = StepKind::kTimeout, .thread = static_cast<std::uint8_t>(next), .at = late.at});
   }
@@ -123,6 +120,23 @@ void Fail(FailureKind kind, const char* text) {
   SetSelf(-1);
   if (failure_handler != nullptr) failure_handler(kind, text);
   __builtin_trap();  // no handler, or it returned
+}
+
+void SetReady(int id) {
+  state.threads[id].state = ThreadState::kReady;
+  state.ready |= Only(id);
+  state.timed &= ~Only(id);
+}
+void SetWaiting(int id, Nanoseconds limit) {
+  state.threads[id].state = ThreadState::kWaiting;
+  state.threads[id].limit = limit;
+  state.ready &= ~Only(id);
+  if (limit != kNoLimit) state.timed |= Only(id);
+}
+void SetDone(int id) {
+  state.threads[id].state = ThreadState::kDone;
+  state.ready &= ~Only(id);
+  state.timed &= ~Only(id);
 }
 
 int Self() { return self; }
@@ -199,11 +213,10 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   thread.at.access = 0;
   thread.quiet = 0;
   CountPoint(thread);
-  thread.state = ThreadState::kWaiting;
   thread.waits_on = on;
   thread.object = object;
-  thread.limit = limit;
   thread.signalled = false;
+  SetWaiting(id, limit);
   thread.wait_ticket = ++state.tickets;
   AddStep({.kind = StepKind::kWait,
            .thread = static_cast<std::uint8_t>(id),
@@ -230,7 +243,7 @@ int Wake(const void* object, int how_many) {
       if (oldest == nullptr || thread.wait_ticket < oldest->wait_ticket) oldest = &thread;
     }
     if (oldest == nullptr) break;
-    oldest->state = ThreadState::kReady;
+    SetReady(static_cast<int>(oldest - state.threads));
     oldest->signalled = true;
   }
   return woken;
@@ -243,7 +256,7 @@ int Enroll() {
   }
   const int id = state.count++;
   state.threads[id] = Thread{};
-  state.threads[id].state = ThreadState::kReady;
+  SetReady(id);
   state.threads[id].created = true;
   state.pending[id] = 0;
   ++state.alive;
@@ -257,7 +270,7 @@ int Enroll() {
 
 void Leave(int id) {
   Thread& thread = state.threads[id];
-  thread.state = ThreadState::kDone;
+  SetDone(id);
   // A created thread ends inside its only operation: a position of its own, or `listed` could not tell this decision from the
   // last one.
   if (thread.created) ++thread.at.sync;

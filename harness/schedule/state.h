@@ -66,8 +66,10 @@ struct State {
   int count = 0;                               // threads of this execution, created ones included
   int alive = 0;                               // of those, not ended and not paused for ever
   int holder = -1;
-  Strategy* strategy = nullptr;  // static object
-  const Plan* plan = nullptr;  // caller's, during a run
+  ThreadSet ready = 0;              // whose state is kReady
+  ThreadSet timed = 0;              // whose state is kWaiting, with a limit
+  Strategy* strategy = nullptr;     // static object
+  const Plan* plan = nullptr;       // caller's, during a run
   const Body* body = nullptr;       // caller's
   const int* operations = nullptr;  // caller's, `plan.threads` of them
   bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
@@ -81,6 +83,11 @@ extern State state;
 
 // The number of the calling thread while it is controlled and not paused, else -1.
 int Controlled();
+// The only writers of Thread::state: they keep `ready` and `timed` in step with it.
+void SetReady(int id);
+void SetWaiting(int id, Nanoseconds limit);
+void SetDone(int id);
+
 // Makes the calling OS thread (or fiber) thread `id`, or nobody (-1).
 void SetSelf(int id);
 

@@ -84,7 +84,7 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   if (result == 0) {
     state.threads[id].handle = *handle;
   } else {
-    state.threads[id].state = ThreadState::kDone;
+    SetDone(id);
     --state.alive;
   }
   Resume();
@@ -120,7 +120,7 @@ void pthread_exit(void* result) {
 int pause() {
   if (Controlled() < 0) return Real_pause()();
   if (state.threads[Self()].created && --state.alive == 0) {
-    state.threads[Self()].state = ThreadState::kWaiting;
+    SetWaiting(Self(), kNoLimit);
     state.threads[Self()].waits_on = WaitOn::kForever;
     Disarm();
     WakeDriver();
