@@ -4,11 +4,13 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/verdict.h"
 #include "harness/python/embed.h"
 #include "harness/python/finalization.h"
+#include "harness/python/subinterpreter.h"
 #include "harness/python/thread_state.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/capsule_operations.h"
@@ -72,6 +74,15 @@ void DropWithException(PyObject* object) {
   PyErr_Clear();
 }
 
+bool Uses(const Case& c, Code code) {
+  for (const std::vector<Operation>& operations : c.threads) {
+    for (const Operation& operation : operations) {
+      if (operation.code == code) return true;
+    }
+  }
+  return false;
+}
+
 // Moves a reference into a list; null is nothing.
 void Leave(PyObject* list, PyObject* object) {
   if (object == nullptr) return;
@@ -126,7 +137,12 @@ void CapsuleSubject::Initialize(const char* argv0) {
   python::DetachMain();
 }
 
-void CapsuleSubject::Begin(const Case& /*c*/) {
+void CapsuleSubject::Begin(const Case& c) {
+  if (Uses(c, kExportFromSubinterpreter)) {
+    python::AttachMain();
+    python::MakeSubinterpreter(MakeSubinterpreterTypes);
+    python::DetachMain();
+  }
   ledger::Reset();
   finalize_.store(0, std::memory_order_relaxed);
   rounds_ = 0;
@@ -270,6 +286,9 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       break;
     case kFinalize:
       finalize_.store(a[0] == kAfter ? 1 : 2, std::memory_order_relaxed);
+      break;
+    case kExportFromSubinterpreter:
+      DropObject(Swap(slots_[a[0]], NewCapsule(ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0])))));
       break;
     case kApi:
       Api(thread, Action{a[0]}, Kind{a[1]});

@@ -21,7 +21,7 @@ constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 
 // A new thread costs as much as a whole execution without one, and a finalisation (a forked child) as much as a hundred: hence a
 // small weight, and none, for what seeds ask for.
-const std::array<OperationKind, 17> kOperations = {{
+const std::array<OperationKind, 18> kOperations = {{
     {"export",
      {kSlot, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
      4,
@@ -42,6 +42,7 @@ const std::array<OperationKind, 17> kOperations = {{
     {"finalize", {kWhen}, 1, 0},
     {"negotiate", {kVersion, kDevice, kCopy, kStream}, 4, 8},
     {"api", {kAction, kKind}, 2, 8},
+    {"export_from_subinterpreter", {kSlot}, 1, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
@@ -49,7 +50,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 28> kTable = {{
+constexpr std::array<TwinOf, 29> kTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -74,6 +75,9 @@ constexpr std::array<TwinOf, 28> kTable = {{
     {{"deleter_attaches_after_finalization", "wjakob/nanobind 2fce88af: a late deleter attaches to an interpreter that is gone",
       "after-finalization"},
      Defect::kDeleterAttachesAfterFinalization},
+    {{"deleter_attaches_main_interpreter",
+      "python/cpython#59956: PyGILState_Ensure attaches to the main interpreter, whoever owns the object", "wrong-interpreter"},
+     Defect::kDeleterAttachesMainInterpreter},
     {{"destructor_clears_exception", "pytorch/pytorch#84056: the capsule's destructor clears a pending exception", "protocol"},
      Defect::kDestructorClearsException},
     {{"max_version_ignored", "cupy/cupy#9007: a consumer that passes no max_version gets the versioned struct", "protocol"},

@@ -34,7 +34,8 @@ enum Code : std::uint8_t {
   kTake,
   kFinalize,
   kNegotiate,
-  kApi
+  kApi,
+  kExportFromSubinterpreter
 };
 
 // Values of arguments. Text cases use the names: append only.

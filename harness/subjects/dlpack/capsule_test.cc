@@ -41,12 +41,14 @@ const Operation kReleaseDetached = Op("release", {1});
 // ThreadSanitizer learns nothing; so it judges the operations as if they had run at the same time.
 class Workers {
  public:
-  void Start(std::string_view twin) {
+  void Start(std::string_view twin, bool prepare_subinterpreter) {
     subject_ = Capsule::Make(TwinNamed(Capsule::Twins(), twin));
     subject_->Initialize("capsule_test");
+    Case c;  // what the subject has to prepare for
+    c.threads = {{Op("export_from_subinterpreter")}};
+    subject_->Begin(prepare_subinterpreter ? c : Case{});
     for (int t = 0; t < kThreads; ++t) threads_[static_cast<std::size_t>(t)] = std::thread([this, t] { Work(t); });
     for (int t = 0; t < kThreads; ++t) Send(t, kStart, std::memory_order_acq_rel);
-    subject_->Begin(Case{});
   }
 
   void Apply(int thread, const Operation& operation) {
@@ -117,7 +119,8 @@ void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave a
   interleave.action = [&] {
     for (const Step& step : other) workers.Apply(step.thread, step.operation);
   };
-  workers.Start(twin);
+  const auto elsewhere = [](const Step& step) { return step.operation.code == capsule::kExportFromSubinterpreter; };
+  workers.Start(twin, std::ranges::any_of(steps, elsewhere));
   for (const Step& step : steps) workers.Apply(step.thread, step.operation);
   if (interleave.what != nullptr) {
     fprintf(stderr, "the interleaving was not reached\n");
@@ -229,6 +232,23 @@ TEST_F(CapsuleTest, DeletersRunWhileTheInterpreterIsFinalised) {
                                {2, Op("consume", {1})},
                                {2, Op("finalize", {capsule::kDuring})}}),
               testing::ExitedWithCode(0), "");
+}
+
+const std::vector<Step> kOwnedElsewhere = {{0, Op("export_from_subinterpreter")}, {1, Op("consume")}, {1, Op("read")}};
+
+TEST_F(CapsuleTest, AnOwnerInASubinterpreterIsDroppedThere) {
+  for (const std::uint8_t state : {capsule::kAttached, capsule::kDetached}) {
+    std::vector<Step> steps = kOwnedElsewhere;
+    steps.push_back({1, Op("release", {state})});
+    EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
+  }
+  std::vector<Step> steps = kOwnedElsewhere;
+  steps.push_back({1, Op("release_on_new_thread")});
+  EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, TwinDeleterAttachesMainInterpreter) {
+  EXPECT_DEATH(Execute("deleter_attaches_main_interpreter", kOwnedElsewhere), "wrong-interpreter R11");
 }
 
 TEST_F(CapsuleTest, TwinQueueLoadsThenClears) {

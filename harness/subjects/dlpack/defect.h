@@ -32,6 +32,7 @@ enum class Defect : std::uint8_t {
   // Of Python.
   kDeleterWithoutThreadState,
   kDeleterAttachesAfterFinalization,
+  kDeleterAttachesMainInterpreter,
   kDestructorClearsException,
   kMaxVersionIgnored,
   kWrongErrorClass,

@@ -1,6 +1,7 @@
 #include "harness/subjects/dlpack/python_array.h"
 
 #include "harness/oracle/verdict.h"
+#include "harness/python/subinterpreter.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
 #include "harness/subjects/dlpack/deferred.h"
@@ -18,12 +19,22 @@ struct PythonArray {
 
 // Owned by this file for the life of the process; never changed after MakePythonTypes.
 PyTypeObject* array_type = nullptr;
+PyTypeObject* sub_type = nullptr;    // the same in the subinterpreter, and owned by it
 PyTypeObject* newer_type = nullptr;  // the same with the exchange API of a later major version in front
 PyObject* dlpack_name = nullptr;     // "__dlpack__"
 PyObject* max_version = nullptr;     // our own version, as a consumer passes it
 PyObject* keyword_names = nullptr;   // ("max_version",)
 
 PythonArray* Cast(PyObject* object) { return reinterpret_cast<PythonArray*>(object); }
+
+// An owner in another interpreter: attach to that one.
+void ReleaseInSubinterpreter(PyObject* owner) {
+  const auto release = [](void* object) {
+    python::CheckInterpreter(/*expected_sub=*/true);
+    python::Release(static_cast<PyObject*>(object));
+  };
+  python::RunInSubinterpreter(release, owner);
+}
 
 // The deleter's design "attach": whatever thread it runs on, it makes sure that a thread state is attached before it touches
 // Python (R11). PyGILState_Ensure nests on a thread that is attached, attaches one that is not, and makes a state for one that
@@ -35,7 +46,10 @@ void ReleaseOwner(PyObject* owner) {
   if (Has(Defect::kDeleterWithoutThreadState)) return python::Release(owner);
   if (!Py_IsInitialized() && !Has(Defect::kDeleterAttachesAfterFinalization)) return;
   HANDOFF_SYNC_POINT(TokenOf(owner), "attach in deleter");
+  const bool in_sub = Py_TYPE(owner) == sub_type;
+  if (in_sub && !Has(Defect::kDeleterAttachesMainInterpreter)) return ReleaseInSubinterpreter(owner);
   const PyGILState_STATE state = PyGILState_Ensure();
+  python::CheckInterpreter(in_sub);
   python::Release(owner);
   PyGILState_Release(state);
 }
@@ -119,6 +133,11 @@ void MakePythonTypes() {
   PublishExchangeApi(newer_type, /*newer=*/true);
 }
 
+void MakeSubinterpreterTypes() {
+  sub_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (sub_type == nullptr) oracle::Fail("harness", "", "CPython could not make the type handoff.Array: memory is short.");
+}
+
 PyObject* NewPythonArray(Array* array, Kind kind) {
   HANDOFF_SYNC_POINT(nullptr, "allocate Python array");
   PyTypeObject* type = kind == Kind::kNextMajor ? newer_type : array_type;
@@ -134,6 +153,24 @@ const void* TokenOf(PyObject* object) { return TokenOf(*Cast(object)->array); }
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
   const Kind kind = Cast(object)->kind;
   return ExportPython<DLManagedTensorVersioned>(object, kind == Kind::kLegacy ? Kind::kVersioned : kind);
+}
+
+DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array) {
+  struct Work {
+    Array* array;
+    DLManagedTensorVersioned* tensor;
+  } work{array, nullptr};
+  const auto run = [](void* context) {
+    auto* w = static_cast<Work*>(context);
+    PyObject* object = sub_type->tp_alloc(sub_type, 0);
+    Cast(object)->array = w->array;
+    Cast(object)->kind = Kind::kVersioned;
+    w->tensor = ExportVersionedFromPython(object);
+    python::Release(object);  // the export keeps it
+  };
+  HANDOFF_SYNC_POINT(TokenOf(*array), "export in subinterpreter");
+  python::RunInSubinterpreter(run, &work);
+  return work.tensor;
 }
 
 PyObject* CallDlpack(PyObject* object) {

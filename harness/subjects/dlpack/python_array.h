@@ -11,6 +11,8 @@ namespace handoff::dlpack {
 // Once, on the main thread, before any other function.
 void MakePythonTypes();
 
+// The same in the subinterpreter, while attached to it.
+void MakeSubinterpreterTypes();
 // A new Python array around `array`, whose reference it takes over. Its exports are of
 // this kind, unless a consumer asks for something else.
 PyObject* NewPythonArray(Array* array, Kind kind);
@@ -18,6 +20,9 @@ PyObject* NewPythonArray(Array* array, Kind kind);
 Array* NativeArray(PyObject* object);
 // What `object` exports to a consumer that takes a versioned struct.
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
+// What a new array of the subinterpreter exports, whose reference it takes over: the deleter has to drop an owner over there.
+// Attached to the main interpreter.
+DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array);
 // What stands for the object at scheduling points. The caller holds it.
 const void* TokenOf(PyObject* object);
 // Calls `object.__dlpack__` as a consumer does that knows versions, or, for kLegacy, as one that does not, and returns the

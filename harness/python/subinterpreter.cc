@@ -1,0 +1,53 @@
+#include "harness/python/subinterpreter.h"
+
+#include "harness/oracle/verdict.h"
+
+namespace handoff::python {
+namespace {
+
+// Written on the main thread while no other runs; owned by CPython. Null in a process without one.
+PyInterpreterState* sub = nullptr;
+
+}  // namespace
+
+void MakeSubinterpreter(void (*setup)()) {
+  if (sub != nullptr) return;
+  PyThreadState* main = PyThreadState_Get();
+  const PyInterpreterConfig config = {.use_main_obmalloc = 0,
+                                      .allow_fork = 1,
+                                      .allow_exec = 0,
+                                      .allow_threads = 1,
+                                      .allow_daemon_threads = 0,
+                                      .check_multi_interp_extensions = 1,
+                                      .gil = PyInterpreterConfig_OWN_GIL};
+  PyThreadState* first = nullptr;
+  const PyStatus status = Py_NewInterpreterFromConfig(&first, &config);
+  if (PyStatus_Exception(status)) oracle::Fail("harness", "", "CPython made no subinterpreter: %s", status.err_msg);
+  sub = PyThreadState_GetInterpreter(first);
+  setup();
+  // Its first state stays, detached, and keeps it alive.
+  PyThreadState_Swap(main);
+}
+
+void RunInSubinterpreter(void (*work)(void* context), void* context) {
+  PyThreadState* own = PyThreadState_GetUnchecked() != nullptr ? PyEval_SaveThread() : nullptr;
+  PyThreadState* state = PyThreadState_New(sub);
+  if (state == nullptr) oracle::Fail("harness", "", "CPython could not make a thread state: memory is short.");
+  PyEval_RestoreThread(state);
+  work(context);
+  PyThreadState_Clear(state);
+  PyThreadState_DeleteCurrent();
+  if (own != nullptr) PyEval_RestoreThread(own);
+}
+
+void CheckInterpreter(bool expected_sub) {
+  PyThreadState* state = PyThreadState_GetUnchecked();
+  if (state == nullptr || (PyThreadState_GetInterpreter(state) == sub) == expected_sub) return;
+  oracle::Fail(
+      "wrong-interpreter", "R11",
+      "A reference to an object of %s is dropped by a thread that is attached to another interpreter. Remember the owner's "
+      "interpreter at the export and attach to that one.",
+      expected_sub ? "a subinterpreter" : "the main interpreter");
+}
+
+}  // namespace handoff::python

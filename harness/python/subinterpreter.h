@@ -1,0 +1,21 @@
+// A second interpreter in this process, for objects whose owner is not the main one.
+#pragma once
+
+#include "harness/python/embed.h"
+
+namespace handoff::python {
+
+// Makes the process's one subinterpreter, unless it is there, and runs `setup` in it. On the attached main thread. A forked child
+// has none: CPython deletes them there.
+void MakeSubinterpreter(void (*setup)());
+
+// Runs `work(context)` with a thread state of the subinterpreter attached, made for this and deleted behind it, and leaves the
+// thread as it was. Any thread: attached elsewhere, detached, or without any state. PyGILState_Ensure would not do: it knows the
+// main interpreter only (python/cpython#59956).
+void RunInSubinterpreter(void (*work)(void* context), void* context);
+
+// Fails (oracle kind "wrong-interpreter", rule R11) unless the attached thread state belongs to the subinterpreter, or not, as
+// `expected`.
+void CheckInterpreter(bool expected_sub);
+
+}  // namespace handoff::python
