@@ -302,6 +302,30 @@ void Leave(int id) {
   }
 }
 
+void PauseForEver(int id) {
+  Disarm();
+  Thread& thread = state.threads[id];
+  ++thread.at.sync;
+  thread.at.access = 0;
+  thread.waits_on = WaitOn::kForever;
+  SetWaiting(id, kNoLimit);
+  --state.alive;
+  AddStep(
+      {.kind = StepKind::kWait, .thread = static_cast<std::uint8_t>(id), .at = thread.at, .what = WaitName(WaitOn::kForever)});
+  ReleaseEndEdge();
+  SetSelf(-1);
+  if (state.alive == 0) {
+    state.holder = -1;
+    WakeDriver();
+  } else {
+    const int next = Decide(PointKind::kWait, id);
+    if (next < 0) FailDeadlock();
+    state.holder = next;
+    Hand(next);
+  }
+  for (;;) RawSyscall(SYS_pause);
+}
+
 void RunOperations(int id) {
   Thread& thread = state.threads[id];
   const int count = state.operations[id];

@@ -106,6 +106,8 @@ int Wake(const void* object, int how_many);
 int Enroll();
 // The calling thread has ended: passes the baton on. The caller must not touch the state afterwards.
 void Leave(int id);
+// The calling thread, a created one, waits for ever: passes the baton on and never asks for it again, whatever runs later.
+[[noreturn]] void PauseForEver(int id);
 // Runs the operations of program thread `id` on the calling carrier, which holds the baton.
 void RunOperations(int id);
 

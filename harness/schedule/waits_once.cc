@@ -31,6 +31,36 @@ void EndInitialiser(const void* object) {
   if (DropOwner(object)) Wake(object, kMaxControlled);
 }
 
+// Ends the call of an initialiser however it is left. By an exception (std::call_once lets them pass) the flag is as before the
+// call: glibc sees to that, TSan's interceptor does not and would make the next call wait for ever. The next call is ordered
+// behind the failed one ([thread.once.callonce]).
+class OnceCall {
+ public:
+  explicit OnceCall(pthread_once_t* control) : control_(control) {
+    TakeOwner(const_cast<const int*>(control_), Self(), WaitOn::kOnce);
+    Acquire(Edge());
+  }
+  OnceCall(const OnceCall&) = delete;
+  OnceCall& operator=(const OnceCall&) = delete;
+  ~OnceCall() {
+    if (!returned_) {
+      Release(Edge());
+      __atomic_store_n(control_, PTHREAD_ONCE_INIT, __ATOMIC_RELAXED);  // only the holder of the baton reads it
+    }
+    EndInitialiser(const_cast<const int*>(control_));
+  }
+  int Returned(int result) {
+    returned_ = true;
+    return result;
+  }
+
+ private:
+  char* Edge() { return reinterpret_cast<char*>(control_); }
+
+  pthread_once_t* control_;  // the caller's
+  bool returned_ = false;
+};
+
 // Where the C++ runtime is linked statically there is no next definition. Then the guard is ours, by the Itanium C++ ABI: its
 // first byte is 1 when the object is ready, its second is 1 while somebody initialises it.
 using Byte = unsigned char;
@@ -83,10 +113,8 @@ int pthread_once(pthread_once_t* control, void (*routine)()) {
   const void* object = const_cast<const int*>(control);
   Point(PointKind::kSync, object, "pthread_once");
   AwaitInitialiser(object, WaitOn::kOnce);
-  TakeOwner(object, Self(), WaitOn::kOnce);
-  const int result = Real_pthread_once()(control, routine);
-  EndInitialiser(object);
-  return result;
+  OnceCall call(control);
+  return call.Returned(Real_pthread_once()(control, routine));
 }
 
 int __cxa_guard_acquire(std::uint64_t* guard) {

@@ -13,6 +13,8 @@ HANDOFF_REAL(pthread_rwlock_timedrdlock)
 HANDOFF_REAL(pthread_rwlock_wrlock)
 HANDOFF_REAL(pthread_rwlock_trywrlock)
 HANDOFF_REAL(pthread_rwlock_timedwrlock)
+HANDOFF_REAL(pthread_rwlock_clockrdlock)
+HANDOFF_REAL(pthread_rwlock_clockwrlock)
 HANDOFF_REAL(pthread_rwlock_unlock)
 
 namespace handoff::schedule {
@@ -71,6 +73,17 @@ int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* limit) no
   if (Controlled() < 0) return Real_pthread_rwlock_timedwrlock()(lock, limit);
   const CallerFrame frame(__builtin_return_address(0));
   return Take(lock, WaitOn::kWriteLock, LimitAt(CLOCK_REALTIME, *limit), "pthread_rwlock_timedwrlock");
+}
+// What std::shared_timed_mutex calls.
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* limit) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_clockrdlock()(lock, clock, limit);
+  const CallerFrame frame(__builtin_return_address(0));
+  return Take(lock, WaitOn::kReadLock, LimitAt(clock, *limit), "pthread_rwlock_clockrdlock");
+}
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* limit) noexcept {
+  if (Controlled() < 0) return Real_pthread_rwlock_clockwrlock()(lock, clock, limit);
+  const CallerFrame frame(__builtin_return_address(0));
+  return Take(lock, WaitOn::kWriteLock, LimitAt(clock, *limit), "pthread_rwlock_clockwrlock");
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
   if (Controlled() < 0) return Real_pthread_rwlock_tryrdlock()(lock);

@@ -118,6 +118,24 @@ TEST_P(WaitsTest, TimedWaitsEndWithoutTime) {
   RunAll({{wait, lock}, {lock, sleep}}, Reset, [] { EXPECT_EQ(counter, 1); });
 }
 
+TEST_P(WaitsTest, TimedReadWriteLocksEndWithoutTime) {
+  static std::shared_timed_mutex mutex;
+  const auto hold = [] {
+    const std::unique_lock lock(mutex);
+    std::this_thread::sleep_for(std::chrono::hours(2));
+    counter = counter + 1;
+  };
+  const auto read = [] {
+    const std::shared_lock lock(mutex, std::chrono::hours(1));
+    if (lock) EXPECT_GE(counter, 0);
+  };
+  const auto write = [] {
+    const std::unique_lock lock(mutex, std::chrono::hours(1));
+    if (lock) counter = counter + 1;
+  };
+  RunAll({{hold}, {read, write}, {write, read}}, Reset, [] { EXPECT_GE(counter, 1); });
+}
+
 TEST_P(WaitsTest, SemaphoreCounts) {
   static sem_t semaphore;
   const auto wait = [] { EXPECT_EQ(sem_wait(&semaphore), 0); };
@@ -139,6 +157,39 @@ TEST_P(WaitsTest, OnceRunsOnceAndStaticsAreInitialisedOnce) {
     flag = new std::once_flag;
   };
   RunAll({{call, call}, {call}, {call}}, fresh, [] { EXPECT_EQ(counter, 1); });
+}
+
+TEST_P(WaitsTest, OnceMayBeTriedAgainAfterAnException) {
+  static std::once_flag* flag = nullptr;
+  static int tries = 0;
+  const auto call = [] {
+    try {
+      std::call_once(*flag, [] {
+        if (++tries == 1) throw tries;
+        counter = counter + 1;
+      });
+    } catch (int) {
+    }
+  };
+  const auto fresh = [] {
+    Reset();
+    tries = 0;
+    delete flag;
+    flag = new std::once_flag;
+  };
+  RunAll({{call, call}, {call}}, fresh, [] { EXPECT_EQ(counter, 1); });
+}
+
+TEST_P(WaitsTest, AThreadPausedForEverTakesNoBatonOfALaterRun) {
+  const auto nothing = [] {};
+  Program first({{[] { std::thread([] { pause(); }).detach(); }}, {nothing}});
+  Program second({{[] { std::thread([] { counter = counter + 1; }).join(); }}, {nothing}});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Reset();
+    first.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
+    second.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
+    EXPECT_EQ(counter, 1);
+  }
 }
 
 TEST_P(WaitsTest, BarrierLetsAllGoTogether) {

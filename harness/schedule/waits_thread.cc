@@ -116,16 +116,10 @@ void pthread_exit(void* result) {
 }
 
 // CPython parks threads like this that come back during finalisation. A created thread counts as ended, though nobody can join
-// it.
+// it, and waits outside the schedule: a thread of a later execution may get its number, and with it its place to park.
 int pause() {
   if (Controlled() < 0) return Real_pause()();
-  if (state.threads[Self()].created && --state.alive == 0) {
-    SetWaiting(Self(), kNoLimit);
-    state.threads[Self()].waits_on = WaitOn::kForever;
-    Disarm();
-    WakeDriver();
-    for (;;) RawSyscall(SYS_futex, 0, 0);
-  }
+  if (state.threads[Self()].created) PauseForEver(Self());
   Block(&state.threads[Self()].waits_on, WaitOn::kForever, kNoLimit);
   errno = EINTR;
   return -1;
