@@ -82,6 +82,12 @@ def _describe(binary: Path) -> dict[str, Any]:
         raise Failure(f"{binary} does not describe itself ({error}); build it again with 'scripts/handoff build'.") from error
 
 
+def declared() -> list[str]:
+    """All targets by the names of their files, built or not."""
+    plain = [path.stem for path in (ROOT / "fuzz").glob("*.cc")]
+    return sorted(plain + [f"canary_{path.stem}" for path in (ROOT / "fuzz" / "canary").glob("*.cc")])
+
+
 def built() -> dict[str, Target]:
     """All targets found in the build folders, by name. Empty before the first build."""
     found: dict[str, Target] = {}

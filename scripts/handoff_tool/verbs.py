@@ -13,7 +13,7 @@ from handoff_tool import builds, campaign, canaries, findings, interpreter, sour
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
-from handoff_tool.outcome import CLEAN, FAILED, Failure
+from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
 
@@ -88,6 +88,8 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
         "" if args.parameter is None else str(args.parameter),
         args.carrier or "",
     )
+    for name in args.names:  # before anything is built: a slip of the pen should not cost minutes
+        choose("target", name, targets.declared())
     sanitizers = _sanitizers(args)
     everything = _built(cache, sanitizers)
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
@@ -100,6 +102,8 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def _replays(args: argparse.Namespace, cache: Cache, times: int, why: bool) -> list[replays.Result]:
+    for name in args.files:
+        findings.resolve(name)  # before anything is built: says so if there is no such file
     everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
     located = [replays.locate(name, flags, everything) for name in args.files]

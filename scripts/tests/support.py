@@ -32,6 +32,7 @@ class World(unittest.TestCase):
             (builds, "ROOT", self.folder),
             (findings, "FOLDER", self.folder / "findings"),
             (targets, "CORPUS", self.folder / "corpus"),
+            (targets, "ROOT", self.folder),
         ):
             context.enter_context(mock.patch.object(module, name, value))
         context.enter_context(mock.patch.object(machine, "without_randomisation", lambda: ()))
@@ -53,6 +54,9 @@ class World(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(FAKE_TARGET)
         path.chmod(0o755)
+        source = self.folder / "fuzz" / f"{name}.cc"
+        source.parent.mkdir(exist_ok=True)
+        source.touch()
         return path
 
     def run_command(self, *words: str) -> tuple[int, str, str]:

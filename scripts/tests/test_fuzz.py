@@ -33,6 +33,15 @@ class Fuzz(World):
             [row[k] for k in ("target", "sanitizer", "executions", "coverage", "corpus", "findings", "ended")],
         )
 
+    def test_an_unknown_name_is_refused_before_anything_is_built(self) -> None:
+        with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
+            code, _, err = self.run_command("fuzz", "nosuch")
+            self.assertEqual(1, code)
+            self.assertIn("Unknown target 'nosuch'; expected one of: exchange.", err)
+            code, _, err = self.run_command("replay", "nosuch")
+            self.assertEqual(1, code)
+            self.assertIn("nosuch: expected a case file", err)
+
     def test_findings_are_kept_once_a_signature_and_the_target_goes_on(self) -> None:
         code, out, _ = self.fuzz("find:5", "--json")
         self.assertEqual(77, code)
