@@ -1,4 +1,7 @@
 // libFuzzer's entry points.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -21,10 +24,19 @@ std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t m
 
 namespace {
 handoff::Runner* runner = nullptr;  // never destroyed
+
+// A standard descriptor that the caller closed would be given to the next socket, and what is printed would go there.
+void OpenStandardDescriptors() {
+  int descriptor = 0;
+  do descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor >= 0) close(descriptor);
 }
+}  // namespace
 
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
   handoff::FixAddresses(*argv);
+  OpenStandardDescriptors();
   runner = &handoff::StartRunner(handoff::TheTarget(), std::vector<std::string>(*argv + 1, *argv + *argc), **argv);
   if (!runner->options().files.empty()) std::exit(runner->ReplayCold());
   runner->StartFuzzing();

@@ -20,8 +20,17 @@ namespace {
 constexpr int kColdSeconds = 5;
 
 // What scripts/handoff is to be called with, after the verb.
+// As a shell reads it back as one word.
+std::string ShellWord(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,@%=";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string CommandTail(const std::string& path, std::string_view twin) {
-  return path + (twin.empty() ? "" : " --twin " + std::string(twin));
+  return ShellWord(path) + (twin.empty() ? "" : " --twin " + std::string(twin));
 }
 
 std::string DescribeOperation(const Alphabet& alphabet, const Operation& operation) {

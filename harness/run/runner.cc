@@ -154,6 +154,7 @@ int Runner::ReplayCold() {
       code = outcome.end == EndKind::kTimeout ? kExitTimeout : kExitFinding;
     }
     if (code != 0) break;
+    std::fprintf(stderr, "%s: did not fail in %d run%s.\n", path.c_str(), replayed.runs, replayed.runs == 1 ? "" : "s");
   }
   if (!options_.replay_json.empty() && !Write(summary, options_.replay_json)) return kExitUsage;
   return code;

@@ -28,6 +28,14 @@ std::string NewFolder() {
   return std::string(mkdtemp(folder.data())) + "/";
 }
 
+// Folders that are removed when the test program ends.
+struct MadeFolders {
+  std::vector<std::string> folders;
+  ~MadeFolders() {
+    for (const std::string& folder : folders) std::filesystem::remove_all(folder);
+  }
+};
+
 std::vector<std::string> EnvironmentWith(const Variables& variables) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -115,7 +123,8 @@ std::vector<std::string> TargetProcess::Files() const {
 std::string TargetProcess::Output() const { return ReadAll(folder_ + ".output"); }
 
 std::string FolderWithFile(const std::string& file_name, const std::string& content) {
-  const std::string folder = NewFolder();
+  static MadeFolders made;
+  const std::string folder = made.folders.emplace_back(NewFolder());
   std::ofstream(folder + file_name, std::ios::binary) << content;
   return folder;
 }
