@@ -74,7 +74,7 @@ def _scripts(stage: Stage, environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "unittest", "discover", "-s", str(ROOT / "scripts" / "tests"), "-t", str(ROOT / "scripts")]
     answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
     ran, bad = re.search(r"^Ran (\d+) test", answer.stderr, re.M), re.findall(r"(?:failures|errors)=(\d+)", answer.stderr)
-    stage.failed = sum(map(int, bad)) or (answer.returncode != 0)
+    stage.failed = sum(map(int, bad)) or int(answer.returncode != 0)
     stage.passed = (int(ran[1]) if ran else 0) - stage.failed
     if stage.failed:
         stage.notes += answer.stderr.strip().splitlines()[-60:]
