@@ -126,7 +126,7 @@ void AfterForkParent() {
   DetachMain();
 }
 void AfterForkChild() {
-  PyOS_AfterFork_Child();  // deletes subinterpreters, too
+  PyOS_AfterFork_Child();
   DetachMain();
 }
 

@@ -11,6 +11,7 @@
 #include <initializer_list>
 
 #include "harness/oracle/verdict.h"
+#include "harness/python/subinterpreter.h"
 
 namespace handoff::python {
 namespace {
@@ -58,9 +59,9 @@ void BecomeQuiet() {
 [[noreturn]] void RunChild(void (*before)(void*), void (*after)(void*), void* context) {
   BecomeQuiet();
   alarm(kFinalizationSeconds);
-  AfterForkChild();
   AttachMain();
   if (before != nullptr) before(context);
+  EndSubinterpreter();
   Py_FinalizeEx();
   after(context);
   _exit(kCleanExit);
@@ -77,12 +78,11 @@ int WaitFor(pid_t child) {
 
 AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(void* context), void* context) {
   if (pipe2(verdict_pipe, O_CLOEXEC) != 0) oracle::Fail("harness", "", "Expected to make a pipe, found error %d.", errno);
-  BeforeFork();
+  // Without CPython's hooks, which would delete the states of the other threads and the subinterpreter at a time when that is
+  // fatal. They are for forks at any moment; here everybody is detached and holds no lock.
   const pid_t child = fork();
   if (child == 0) RunChild(before, after, context);
-  const int error = errno;
-  AfterForkParent();
-  if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", error);
+  if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", errno);
   const int status = WaitFor(child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kVerdictExit) RepeatVerdict();
   close(verdict_pipe[0]);

@@ -11,6 +11,7 @@
 #include "harness/oracle/verdict.h"
 #include "harness/python/embed.h"
 #include "harness/python/finalization.h"
+#include "harness/python/subinterpreter.h"
 #include "harness/python/thread_state.h"
 
 // LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.
@@ -124,6 +125,25 @@ TEST_F(PythonTest, WorkBeforeTheFinalizationIsAttached) {
   destroyed = 0;
   EXPECT_EQ(FinalizeInChild(before, after, nullptr), AfterFinalization::kClean);
   AttachMain();
+}
+
+TEST_F(PythonTest, WorkInASubinterpreterLeavesTheThreadAsItWas) {
+  PyInterpreterState* const main = PyInterpreterState_Get();
+  MakeSubinterpreter([] {});
+  PyInterpreterState* seen = main;
+  const auto look = [](void* out) { *static_cast<PyInterpreterState**>(out) = PyInterpreterState_Get(); };
+  EXPECT_TRUE(RunInSubinterpreter(look, &seen));
+  EXPECT_NE(seen, main);
+  EXPECT_EQ(PyInterpreterState_Get(), main);
+  DetachMain();
+  EXPECT_TRUE(RunInSubinterpreter(look, &seen));
+  EXPECT_EQ(PyThreadState_GetUnchecked(), nullptr);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) {}, nullptr), AfterFinalization::kClean);
+  AttachMain();
+  CheckInterpreter(/*expected_sub=*/false);
+  EXPECT_DEATH(CheckInterpreter(/*expected_sub=*/true), "wrong-interpreter R11");
+  EndSubinterpreter();
+  EXPECT_FALSE(RunInSubinterpreter(look, &seen));
 }
 
 TEST_F(PythonTest, AVerdictOfTheChildIsSaidAgain) {

@@ -7,6 +7,7 @@ namespace {
 
 // Written on the main thread while no other runs; owned by CPython. Null in a process without one.
 PyInterpreterState* sub = nullptr;
+PyThreadState* first_state = nullptr;  // the subinterpreter's own; detached, and keeps it alive
 
 }  // namespace
 
@@ -20,16 +21,23 @@ void MakeSubinterpreter(void (*setup)()) {
                                       .allow_daemon_threads = 0,
                                       .check_multi_interp_extensions = 1,
                                       .gil = PyInterpreterConfig_OWN_GIL};
-  PyThreadState* first = nullptr;
-  const PyStatus status = Py_NewInterpreterFromConfig(&first, &config);
+  const PyStatus status = Py_NewInterpreterFromConfig(&first_state, &config);
   if (PyStatus_Exception(status)) oracle::Fail("harness", "", "CPython made no subinterpreter: %s", status.err_msg);
-  sub = PyThreadState_GetInterpreter(first);
+  sub = PyThreadState_GetInterpreter(first_state);
   setup();
-  // Its first state stays, detached, and keeps it alive.
   PyThreadState_Swap(main);
 }
 
-void RunInSubinterpreter(void (*work)(void* context), void* context) {
+void EndSubinterpreter() {
+  if (sub == nullptr) return;
+  PyThreadState* main = PyThreadState_Swap(first_state);
+  Py_EndInterpreter(first_state);
+  sub = nullptr;
+  PyThreadState_Swap(main);
+}
+
+bool RunInSubinterpreter(void (*work)(void* context), void* context) {
+  if (sub == nullptr) return false;
   PyThreadState* own = PyThreadState_GetUnchecked() != nullptr ? PyEval_SaveThread() : nullptr;
   PyThreadState* state = PyThreadState_New(sub);
   if (state == nullptr) oracle::Fail("harness", "", "CPython could not make a thread state: memory is short.");
@@ -38,6 +46,7 @@ void RunInSubinterpreter(void (*work)(void* context), void* context) {
   PyThreadState_Clear(state);
   PyThreadState_DeleteCurrent();
   if (own != nullptr) PyEval_RestoreThread(own);
+  return true;
 }
 
 void CheckInterpreter(bool expected_sub) {

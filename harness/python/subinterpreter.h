@@ -5,14 +5,17 @@
 
 namespace handoff::python {
 
-// Makes the process's one subinterpreter, unless it is there, and runs `setup` in it. On the attached main thread. A forked child
-// has none: CPython deletes them there.
+// Makes the process's one subinterpreter, unless it is there, and runs `setup` in it. On the attached main thread, before there
+// are others: a new interpreter writes to static types that running threads read. Afterwards the process may not fork by
+// BeforeFork: CPython 3.13 dies when it deletes subinterpreters in the child.
 void MakeSubinterpreter(void (*setup)());
+// Ends it, if there is one. On the attached main thread.
+void EndSubinterpreter();
 
 // Runs `work(context)` with a thread state of the subinterpreter attached, made for this and deleted behind it, and leaves the
-// thread as it was. Any thread: attached elsewhere, detached, or without any state. PyGILState_Ensure would not do: it knows the
-// main interpreter only (python/cpython#59956).
-void RunInSubinterpreter(void (*work)(void* context), void* context);
+// thread as it was. False, and nothing is run, if there is no subinterpreter any more. Any thread: attached elsewhere, detached,
+// or without any state. PyGILState_Ensure would not do: it knows the main interpreter only (python/cpython#59956).
+bool RunInSubinterpreter(void (*work)(void* context), void* context);
 
 // Fails (oracle kind "wrong-interpreter", rule R11) unless the attached thread state belongs to the subinterpreter, or not, as
 // `expected`.

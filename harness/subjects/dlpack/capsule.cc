@@ -101,7 +101,10 @@ class CapsuleSubject final : public Subject {
   void End() override;
   void BeforeFork() override { python::BeforeFork(); }
   void AfterForkParent() override { python::AfterForkParent(); }
-  void AfterForkChild() override { python::AfterForkChild(); }
+  void AfterForkChild() override {
+    python::AfterForkChild();
+    in_child_ = true;
+  }
 
  private:
   void Dispatch(int thread, const Operation& operation);
@@ -109,6 +112,7 @@ class CapsuleSubject final : public Subject {
   void HoldObject(int thread, PyObject* object) { DropObject(std::exchange(objects_[thread], object)); }
   Array* Consume(Slot& slot, Step fails);
   void Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type);
+  void ExportElsewhere(Slot& slot);
   void Import(int thread, Slot& slot);
   void Reexport(int thread, Slot& slot, Kind kind);
   void NegotiateAs(int thread, const Question& question);
@@ -125,8 +129,10 @@ class CapsuleSubject final : public Subject {
   PyObject* objects_[kMaxThreads] = {};  // each by its thread only; owns a reference to a Python array
   std::atomic<int> finalize_{0};         // relaxed: read when all operations have ended
   std::mutex native_lock_;               // guards nothing: what a native library's caller may hold
-  int rounds_ = 0;                       // of Finish in this execution
-  int until_finalization_ = 1;           // the first request of a process is always heard
+  bool first_ = true;                    // no execution has begun
+  bool in_child_ = false;
+  int rounds_ = 0;              // of Finish in this execution
+  int until_finalization_ = 1;  // the first request of a process is always heard
 };
 
 void CapsuleSubject::Initialize(const char* argv0) {
@@ -138,14 +144,22 @@ void CapsuleSubject::Initialize(const char* argv0) {
 }
 
 void CapsuleSubject::Begin(const Case& c) {
-  if (Uses(c, kExportFromSubinterpreter)) {
+  // The first execution of a process is the last chance: there are no carriers yet. A child that runs one case makes it only if
+  // it is going to use it.
+  if (first_ && (!in_child_ || Uses(c, kExportFromSubinterpreter))) {
     python::AttachMain();
     python::MakeSubinterpreter(MakeSubinterpreterTypes);
     python::DetachMain();
   }
+  first_ = false;
   ledger::Reset();
   finalize_.store(0, std::memory_order_relaxed);
   rounds_ = 0;
+}
+
+void CapsuleSubject::ExportElsewhere(Slot& slot) {
+  DLManagedTensorVersioned* tensor = ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0]));
+  if (tensor != nullptr) DropObject(Swap(slot, NewCapsule(tensor)));
 }
 
 // Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us.
@@ -288,7 +302,7 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       finalize_.store(a[0] == kAfter ? 1 : 2, std::memory_order_relaxed);
       break;
     case kExportFromSubinterpreter:
-      DropObject(Swap(slots_[a[0]], NewCapsule(ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0])))));
+      ExportElsewhere(slots_[a[0]]);
       break;
     case kApi:
       Api(thread, Action{a[0]}, Kind{a[1]});

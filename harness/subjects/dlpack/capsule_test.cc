@@ -41,12 +41,10 @@ const Operation kReleaseDetached = Op("release", {1});
 // ThreadSanitizer learns nothing; so it judges the operations as if they had run at the same time.
 class Workers {
  public:
-  void Start(std::string_view twin, bool prepare_subinterpreter) {
+  void Start(std::string_view twin) {
     subject_ = Capsule::Make(TwinNamed(Capsule::Twins(), twin));
     subject_->Initialize("capsule_test");
-    Case c;  // what the subject has to prepare for
-    c.threads = {{Op("export_from_subinterpreter")}};
-    subject_->Begin(prepare_subinterpreter ? c : Case{});
+    subject_->Begin(Case{});
     for (int t = 0; t < kThreads; ++t) threads_[static_cast<std::size_t>(t)] = std::thread([this, t] { Work(t); });
     for (int t = 0; t < kThreads; ++t) Send(t, kStart, std::memory_order_acq_rel);
   }
@@ -119,8 +117,7 @@ void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave a
   interleave.action = [&] {
     for (const Step& step : other) workers.Apply(step.thread, step.operation);
   };
-  const auto elsewhere = [](const Step& step) { return step.operation.code == capsule::kExportFromSubinterpreter; };
-  workers.Start(twin, std::ranges::any_of(steps, elsewhere));
+  workers.Start(twin);
   for (const Step& step : steps) workers.Apply(step.thread, step.operation);
   if (interleave.what != nullptr) {
     fprintf(stderr, "the interleaving was not reached\n");
@@ -245,6 +242,15 @@ TEST_F(CapsuleTest, AnOwnerInASubinterpreterIsDroppedThere) {
   std::vector<Step> steps = kOwnedElsewhere;
   steps.push_back({1, Op("release_on_new_thread")});
   EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, AnOwnerWhoseInterpreterIsGoneIsLeaked) {
+  for (const std::uint8_t when : {capsule::kAfter, capsule::kDuring}) {
+    std::vector<Step> steps = kOwnedElsewhere;
+    steps.push_back({0, Op("export_from_subinterpreter")});
+    steps.push_back({2, Op("finalize", {when})});
+    EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
+  }
 }
 
 TEST_F(CapsuleTest, TwinDeleterAttachesMainInterpreter) {

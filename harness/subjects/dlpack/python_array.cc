@@ -27,7 +27,7 @@ PyObject* keyword_names = nullptr;   // ("max_version",)
 
 PythonArray* Cast(PyObject* object) { return reinterpret_cast<PythonArray*>(object); }
 
-// An owner in another interpreter: attach to that one.
+// An owner in another interpreter: attach to that one, or leak the owner if it is gone.
 void ReleaseInSubinterpreter(PyObject* owner) {
   const auto release = [](void* object) {
     python::CheckInterpreter(/*expected_sub=*/true);
@@ -169,7 +169,7 @@ DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array) {
     python::Release(object);  // the export keeps it
   };
   HANDOFF_SYNC_POINT(TokenOf(*array), "export in subinterpreter");
-  python::RunInSubinterpreter(run, &work);
+  if (!python::RunInSubinterpreter(run, &work)) Drop(array);
   return work.tensor;
 }
 

@@ -21,7 +21,7 @@ Array* NativeArray(PyObject* object);
 // What `object` exports to a consumer that takes a versioned struct.
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
 // What a new array of the subinterpreter exports, whose reference it takes over: the deleter has to drop an owner over there.
-// Attached to the main interpreter.
+// Null if there is no subinterpreter. Attached to the main one.
 DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array);
 // What stands for the object at scheduling points. The caller holds it.
 const void* TokenOf(PyObject* object);
