@@ -1,0 +1,116 @@
+#include "harness/subjects/cache/cache.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/case/text.h"
+#include "harness/subjects/cache/block.h"
+#include "harness/subjects/cache/watch.h"
+
+namespace handoff::cache {
+namespace {
+
+// One thread's operations after the other's, without a scheduler.
+void RunInTurn(Subject& subject, const Case& c) {
+  subject.Begin(c);
+  for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
+    for (const Operation& operation : c.threads[thread]) subject.Apply(static_cast<int>(thread), operation);
+  }
+  subject.End();
+}
+
+std::vector<Case> Seeds() {
+  std::vector<Case> cases;
+  for (const auto& file : std::filesystem::directory_iterator("corpus/native_cache/seed")) {
+    std::ifstream stream(file.path());
+    std::stringstream text;
+    text << stream.rdbuf();
+    const auto parsed = ParseCase(NativeCache::Operations(), text.str(), file.path().string());
+    EXPECT_TRUE(std::holds_alternative<Case>(parsed)) << ToString(std::get<TextError>(parsed));
+    if (std::holds_alternative<Case>(parsed)) cases.push_back(std::get<Case>(parsed));
+  }
+  return cases;
+}
+
+TEST(NativeCache, SeedsReachEveryOperation) {
+  std::vector<bool> reached(NativeCache::Operations().operations.size());
+  for (const Case& c : Seeds()) {
+    for (const auto& thread : c.threads) {
+      for (const Operation& operation : thread) reached[operation.code] = true;
+    }
+  }
+  EXPECT_TRUE(std::all_of(reached.begin(), reached.end(), [](bool r) { return r; }));
+}
+
+TEST(NativeCache, TheSafeFormsAreSilentOnEverySeed) {
+  const auto subject = NativeCache::Make(-1);
+  for (const Case& c : Seeds()) RunInTurn(*subject, c);
+}
+
+TEST(NativeCache, TwinsHaveNamesOfTheirOwn) {
+  std::vector<std::string> names;
+  for (const Twin& twin : NativeCache::Twins()) names.emplace_back(twin.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+const Implementation kImplementation = {1, 0, nullptr};
+
+TEST(Block, ACountThatIsWrongBreaksInvariant6) {
+  Block block(4);
+  CheckBlocks(block);
+  block.used = 1;
+  EXPECT_DEATH(CheckBlocks(block), "invariant 6: A block of 4 buckets says that 1 are full, and 0 are");
+}
+
+TEST(Block, AKeyWhereItsHashDoesNotLeadBreaksInvariant6) {
+  Block block(4);
+  Bucket* right = Probe(block, KeyNumber(0), &LoadPlainly, 0).bucket;
+  Bucket* wrong = right == &block.buckets[0] ? &block.buckets[1] : &block.buckets[0];
+  *wrong = {&kImplementation, KeyNumber(0)};
+  block.used = 1;
+  EXPECT_DEATH(CheckBlocks(block), "invariant 6: A probe for the key");
+}
+
+TEST(Block, RetainedBlocksMustHalve) {
+  Block block(16), before(4);
+  block.previous = &before;
+  EXPECT_DEATH(CheckBlocks(block), "invariant 7");
+}
+
+TEST(Block, RetainedBlocksMustStaySmallerTogether) {
+  Block block(4), before(4);
+  block.previous = &before;
+  EXPECT_DEATH(CheckBlocks(block), "invariant 8");
+}
+
+TEST(Block, ACopyFindsEveryKey) {
+  Block block(16);
+  for (int key = 0; key < kKeys; ++key) {
+    *Probe(block, KeyNumber(key), &LoadPlainly, 0).bucket = {&kImplementation, KeyNumber(key)};
+    ++block.used;
+  }
+  const std::unique_ptr<Block> copy(Copy(block, 32));
+  CheckBlocks(*copy);
+  for (int key = 0; key < kKeys; ++key) EXPECT_EQ(Probe(*copy, KeyNumber(key), &LoadPlainly, 0).value, &kImplementation);
+}
+
+TEST(Watch, AFreeDuringAUseBreaksInvariant11) {
+  watch::Reset();
+  watch::UseBegins(3);
+  EXPECT_DEATH(watch::Freed(3), "delete-while-held invariant 11");
+  watch::UseEnds(3);
+  watch::Freed(3);
+  EXPECT_DEATH(watch::UseBegins(3), "use-after-delete invariant 11");
+  EXPECT_DEATH(watch::Freed(3), "double-delete invariant 11");
+}
+
+}  // namespace
+}  // namespace handoff::cache

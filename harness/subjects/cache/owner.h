@@ -1,0 +1,34 @@
+// An owner: what has a dispatch table, say a universal function. It keeps alive whatever its table points to.
+//
+// A reference count says when it may go; until then every implementation ever made for its table lives, replaced ones too, so
+// readers need no protection of their own (invariant 9).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "harness/subjects/cache/dispatch_table.h"
+
+namespace handoff::cache {
+
+enum class Form : std::uint8_t { kLocked, kShared, kLockFree };
+inline constexpr int kForms = 3;
+
+struct Owner {
+  int number = 0;                                                // from 0, unique in an execution; the map's number in verdicts
+  DispatchTable* table = nullptr;                                // owned
+  std::atomic<const Implementation*> implementations = nullptr;  // owned, a list that only grows until the owner is freed
+  std::atomic<int> references = 1;
+};
+
+// The caller owns the one reference. `locks` outlives the owner.
+Owner* NewOwner(int number, Form form, Locks& locks);
+// Whoever has a reference may make another.
+Owner* Retain(Owner* owner);
+// Drops a reference; the last one frees the owner, its table and its implementations, after checking the table's structure.
+void Release(Owner* owner);
+
+// An implementation that the owner keeps alive. Needs a reference to the owner.
+const Implementation* NewImplementation(Owner& owner, int key, int number);
+
+}  // namespace handoff::cache
