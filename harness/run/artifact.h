@@ -18,9 +18,13 @@ bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size,
 // FNV-1a (Fowler, Noll, Vo), 64 bits: names files and chooses the executions that are run twice. Not for secrets.
 std::uint64_t HashBytes(const std::uint8_t* data, std::size_t size);
 
-// Raw output for those who must not allocate. WriteText writes to standard error; CopyFile writes all that `from` holds.
+// Raw output for those who must not allocate: to standard error, or to what KeepOutput kept of it. CopyOut writes all that `from`
+// holds.
 void WriteText(const char* text);
-void CopyFile(int from, int to);
+void CopyOut(int from);
+
+// From now on writes to what standard error is now, even if somebody (libFuzzer's -close_fd_mask=) turns that elsewhere.
+void KeepOutput();
 
 // Byte by byte, without a call that a sanitizer would intercept. CopyText ends in a zero byte and cuts at `room`; null counts as
 // "".

@@ -206,6 +206,35 @@ TEST(OverrideTest, WhatTheEnvironmentAsksForIsInTheFile) {
       << "magic, version, listed, sync, two threads, parameter (harness/case/binary.h)";
 }
 
+TEST(FreeTest, ThreadsWithoutControlEndInAFileToo) {
+  Variables variables = With("writes_to_null", "thread");
+  variables["HANDOFF_STRATEGY"] = "free";
+  // Both threads may fail at the same time; one of them reports.
+  const std::string content = "handoff case 1\nthreads 2\nA arm\nA fire place=operation\nB arm\nB fire place=operation\n";
+  TargetProcess fuzz("canary_segv", {"-runs=1000", "-max_len=60", FolderWithFile("case", content)}, variables);
+  const Ended end = fuzz.Wait();
+  EXPECT_EQ(end.code, kExitFinding) << end.output;
+  ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
+  EXPECT_FALSE(ReadAll(fuzz.Folder() + fuzz.Files()[0]).empty());
+}
+
+TEST(OutputTest, TheFileIsNamedEvenIfStandardErrorIsClosed) {
+  TargetProcess fuzz("canary_abort", {"-close_fd_mask=3", "-runs=0", FolderWithFile("case", EndingCase("operation"))},
+                     With("aborts", "fiber"));
+  const Ended end = fuzz.Wait();
+  EXPECT_EQ(end.code, kExitFinding);
+  ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
+  EXPECT_EQ(LineAfter(end.output, "Test unit written to "), fuzz.Folder() + fuzz.Files()[0]) << end.output;
+}
+
+TEST(MergeTest, FailingInputsArePassedOver) {
+  const std::string from = FolderWithFile("case", EndingCase("operation"));
+  const std::string to = FolderWithFile("other", "handoff case 1\nthreads 1\nA arm\n");
+  TargetProcess merge("canary_abort", {"-merge=1", to, from}, With("aborts", "fiber"));
+  const Ended end = merge.Wait();
+  EXPECT_EQ(end.code, 0) << end.output;
+}
+
 TEST(MinimizeTest, LibFuzzersMinimiserKeepsItsOwnInputs) {
   const std::string folder = FolderWithFile(
       "case", "handoff case 1\nstrategy bytes\ngranularity op\nthreads 2\nA arm\nA arm\nA arm\nB fire place=operation\n");

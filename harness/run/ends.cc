@@ -196,7 +196,7 @@ void EndAtOnce(const char* file_name, int code) {
   static char path[kMaxPath];
   const Exchange* exchange = ends.place.exchange;
   if (ends.place.role == Role::kColdChild) LeaveAtOnce(code);
-  if (ends.place.report_file >= 0) CopyFile(ends.place.report_file, 2);
+  if (ends.place.report_file >= 0) CopyOut(ends.place.report_file);
   if (HasCase() && (ends.running || code != kExitInterrupted)) {
     if (WriteArtifact(file_name, exchange->case_bytes, exchange->case_size, path)) PrintPath(PhraseOf(code), path);
   }

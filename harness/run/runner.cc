@@ -60,6 +60,7 @@ void Runner::StartFuzzing() {
   static const Runner* fuzzing = nullptr;
   fuzzing = this;
   std::atexit([] { fuzzing->PrintDifferences(); });
+  KeepOutput();
   // The sanitizers' reports go to a file in memory, so that the finding can quote them.
   int report_file = memfd_create("handoff-report", MFD_CLOEXEC);
   int socket = -1;
