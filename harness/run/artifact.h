@@ -26,7 +26,7 @@ void CopyOut(int from);
 // From now on writes to what standard error is now, even if somebody (libFuzzer's -close_fd_mask=) turns that elsewhere.
 void KeepOutput();
 
-// Byte by byte, without a call that a sanitizer would intercept. CopyText ends in a zero byte and cuts at `room`; null counts as
+// Copies without a call that a sanitizer would intercept. CopyText ends in a zero byte and cuts at `room`; null counts as
 // "".
 void CopyRaw(void* to, const void* from, std::size_t size);
 void CopyText(char* to, std::size_t room, const char* from);
