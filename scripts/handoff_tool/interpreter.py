@@ -40,6 +40,9 @@ _CONFIGURE = (
     "OPT=-O2",
     *(f"py_cv_module_{name}=n/a" for name in _LEFT_OUT),
 )
+# No coverage instrumentation (-fsanitize=fuzzer-no-link). Measured with dlpack_capsule under TSan, on a loaded machine with two cores:
+# 505 executions/s with it, 1,073 without; four twins, three seeds each, were found after 545 executions with it (median), 843 without.
+# So it finds in 0.65 of the executions at 0.47 of the speed, and the target grows from 21 to 29 MB.
 _FLAGS = "-gline-tables-only -fno-omit-frame-pointer -ffile-compilation-dir=cpython"
 
 _PER_SANITIZER: dict[str, tuple[tuple[str, ...], str]] = {
