@@ -35,7 +35,7 @@ struct Exchange {
   // Two bytes from `offset`, as a consumer reads them.
   std::uint64_t At(std::size_t offset) const { return bytes[offset] | std::uint64_t{bytes[offset + 1]} << 8; }
   void Delete() { DeleterCalled(&tensor); }
-  void Free() { StorageFreed(storage); }
+  void Free() const { StorageFreed(storage); }
 };
 
 class LedgerTest : public testing::Test {
@@ -304,6 +304,7 @@ TEST_F(LedgerTest, ThreadsThatReallyRunAtTheSameTimeAreAllCounted) {
   constexpr int kThreads = 4;
   constexpr int kRounds = kMaxTensors / kThreads - 1;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < kRounds; ++i) {

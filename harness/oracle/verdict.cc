@@ -16,6 +16,7 @@ VerdictHandler current_handler = nullptr;
 
 void SetVerdictHandler(VerdictHandler handler) { __atomic_store_n(&current_handler, handler, __ATOMIC_RELEASE); }
 
+// NOLINTNEXTLINE(modernize-avoid-variadic-functions): templates would be weak symbols.
 void Fail(const char* kind, const char* rule, const char* format, ...) {
   // On this stack, since two threads that run freely may fail at the same time.
   char detail[kMaxDetail];

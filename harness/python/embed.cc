@@ -41,7 +41,7 @@ bool HoldsLibrary(const std::string& home) {
 }
 
 std::string FindHome(const char* argv0) {
-  const std::string beside = FolderOf(argv0) + "/python";
+  std::string beside = FolderOf(argv0) + "/python";
   if (HoldsLibrary(beside)) return beside;
   if (HoldsLibrary(HANDOFF_PYTHON_HOME)) return HANDOFF_PYTHON_HOME;
   Die("expected CPython's standard library in " + beside +
@@ -50,7 +50,8 @@ std::string FindHome(const char* argv0) {
 }
 
 void Check(const PyStatus& status) {
-  if (PyStatus_Exception(status)) Die(std::string("CPython did not start: ") + (status.err_msg != nullptr ? status.err_msg : ""));
+  if (PyStatus_Exception(status) != 0)
+    Die(std::string("CPython did not start: ") + (status.err_msg != nullptr ? status.err_msg : ""));
 }
 
 void Start(const std::string& home, const char* argv0) {

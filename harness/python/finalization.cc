@@ -52,6 +52,7 @@ void BecomeQuiet() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM, SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
   oracle::SetVerdictHandler(&SendVerdict);
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (null < 0) return;
   dup2(null, STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
 }

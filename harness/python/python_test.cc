@@ -83,7 +83,7 @@ TEST_F(PythonTest, AnObjectOfAnotherThreadDiesWhenItsOwnerDrains) {
     turn.wait(lock, [&] { return step == n; });
   };
   const auto advance = [&] {
-    const std::lock_guard lock(mutex);
+    const std::scoped_lock lock(mutex);
     ++step;
     turn.notify_all();
   };

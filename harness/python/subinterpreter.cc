@@ -22,7 +22,7 @@ void MakeSubinterpreter(void (*setup)()) {
                                       .check_multi_interp_extensions = 1,
                                       .gil = PyInterpreterConfig_OWN_GIL};
   const PyStatus status = Py_NewInterpreterFromConfig(&first_state, &config);
-  if (PyStatus_Exception(status)) oracle::Fail("harness", "", "CPython made no subinterpreter: %s", status.err_msg);
+  if (PyStatus_Exception(status) != 0) oracle::Fail("harness", "", "CPython made no subinterpreter: %s", status.err_msg);
   sub = PyThreadState_GetInterpreter(first_state);
   setup();
   PyThreadState_Swap(main);

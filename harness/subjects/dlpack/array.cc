@@ -76,6 +76,7 @@ std::int64_t CountElements(const DLTensor& t) {
 // Into memory that was zero.
 void Store(unsigned char* address, const Element& e, int item_bits, unsigned bit) {
   if (item_bits < 8) {
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it was zero.
     *address = static_cast<unsigned char>(*address | e.low << bit);
     return;
   }
@@ -184,7 +185,10 @@ void ReadBorrowed(const Array& array, const ledger::View& meaning) {
 }
 
 void ReadAll(const Array& array) {
-  if (array.storage != nullptr) return ReadBorrowed(array, array.meaning);
+  if (array.storage != nullptr) {
+    ReadBorrowed(array, array.meaning);
+    return;
+  }
   const std::int64_t count = CountElements(array.view);
   ledger::Borrowed(array.number);
   for (std::int64_t k = 0; k < count; ++k) {

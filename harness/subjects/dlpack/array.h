@@ -17,7 +17,7 @@ namespace handoff::dlpack {
 // Immutable but for its count once a second thread can see it, so that readers need no lock.
 struct Array {
   std::atomic<int> references{1};
-  DLTensor view{};  // shape and strides point into the two fields below, never NULL (but for rank 0)
+  DLTensor view = kNoTensor;  // shape and strides point into the two fields below, never NULL (but for rank 0)
   std::int64_t shape[ledger::kMaxRank] = {};
   std::int64_t strides[ledger::kMaxRank] = {};
   bool null_strides = false;  // a legacy export leaves the strides out

@@ -67,7 +67,7 @@ void DropObject(PyObject* object) {
 void DropWithException(PyObject* object) {
   PyErr_SetNone(PyExc_ValueError);
   DropObject(object);
-  if (!PyErr_ExceptionMatches(PyExc_ValueError)) {
+  if (PyErr_ExceptionMatches(PyExc_ValueError) == 0) {
     oracle::Fail("protocol", "R11a",
                  "A pending exception was gone after a capsule's destructor. It must leave the error indicator alone.");
   }
@@ -90,6 +90,28 @@ void Leave(PyObject* list, PyObject* object) {
   Py_DECREF(object);
 }
 
+void ExportElsewhere(Slot& slot) {
+  DLManagedTensorVersioned* tensor = ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0]));
+  if (tensor != nullptr) DropObject(Swap(slot, NewCapsule(tensor)));
+}
+
+// Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us.
+Array* Consume(Slot& slot, Step fails) {
+  PyObject* capsule = Share(slot);
+  if (capsule == nullptr) return nullptr;
+  const Taken taken = TakeFromCapsule(capsule, fails);
+  DropObject(capsule);
+  return ImportTaken(taken, fails);
+}
+
+// The producer's own reference goes at once: what was exported keeps it alive (R4).
+void ExportNew(Slot& slot, Kind kind, const Layout& layout, const ElementType& type) {
+  PyObject* producer = NewPythonArray(NewArray(layout, type), kind);
+  PyObject* capsule = CallDlpack(producer);
+  DropObject(producer);
+  DropObject(Swap(slot, capsule));
+}
+
 class CapsuleSubject final : public Subject {
  public:
   void Initialize(const char* argv0) override;
@@ -110,9 +132,6 @@ class CapsuleSubject final : public Subject {
   void Dispatch(int thread, const Operation& operation);
   void HoldNative(int thread, Array* array) { Drop(std::exchange(native_[thread], array)); }
   void HoldObject(int thread, PyObject* object) { DropObject(std::exchange(objects_[thread], object)); }
-  Array* Consume(Slot& slot, Step fails);
-  void Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type);
-  void ExportElsewhere(Slot& slot);
   void Import(int thread, Slot& slot);
   void Reexport(int thread, Slot& slot, Kind kind);
   void NegotiateAs(int thread, const Question& question);
@@ -157,28 +176,6 @@ void CapsuleSubject::Begin(const Case& c) {
   rounds_ = 0;
 }
 
-void CapsuleSubject::ExportElsewhere(Slot& slot) {
-  DLManagedTensorVersioned* tensor = ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0]));
-  if (tensor != nullptr) DropObject(Swap(slot, NewCapsule(tensor)));
-}
-
-// Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us.
-Array* CapsuleSubject::Consume(Slot& slot, Step fails) {
-  PyObject* capsule = Share(slot);
-  if (capsule == nullptr) return nullptr;
-  const Taken taken = TakeFromCapsule(capsule, fails);
-  DropObject(capsule);
-  return ImportTaken(taken, fails);
-}
-
-// The producer's own reference goes at once: what was exported keeps it alive (R4).
-void CapsuleSubject::Export(Slot& slot, Kind kind, const Layout& layout, const ElementType& type) {
-  PyObject* producer = NewPythonArray(NewArray(layout, type), kind);
-  PyObject* capsule = CallDlpack(producer);
-  DropObject(producer);
-  DropObject(Swap(slot, capsule));
-}
-
 void CapsuleSubject::Import(int thread, Slot& slot) {
   if (Array* array = Consume(slot, Step::kNever); array != nullptr) HoldObject(thread, NewPythonArray(array, Kind::kVersioned));
 }
@@ -206,11 +203,14 @@ void CapsuleSubject::Read(int thread) {
 // The deleter must not care whether its caller is attached, or holds a lock: a native library's, taken detached, since whoever
 // waits for it attached would keep the world from stopping.
 void CapsuleSubject::Release(int thread, State state) {
-  if (state == kAttached) return HoldNative(thread, nullptr);
+  if (state == kAttached) {
+    HoldNative(thread, nullptr);
+    return;
+  }
   python::Detach(thread);
   if (state == kLocked) {
     HANDOFF_SYNC_POINT(&native_lock_, "lock native library");
-    const std::lock_guard lock(native_lock_);
+    const std::scoped_lock lock(native_lock_);
     HoldNative(thread, nullptr);
   } else {
     HoldNative(thread, nullptr);
@@ -254,7 +254,7 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      Export(slots_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
+      ExportNew(slots_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
       break;
     case kConsume:
       if (Array* array = Consume(slots_[a[0]], Step::kNever); array != nullptr) HoldNative(thread, array);

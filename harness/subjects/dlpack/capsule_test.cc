@@ -35,7 +35,7 @@ Operation Op(std::string_view name, std::array<std::uint8_t, kMaxArguments> argu
 Operation Export(std::string_view kind, std::string_view layout = "vector") {
   return Op("export", {0, ValueOf(kKindNames, kind), ValueOf(kLayoutNames, layout), 0});
 }
-const Operation kReleaseDetached = Op("release", {1});
+Operation ReleaseDetached() { return Op("release", {capsule::kDetached}); }
 
 // Operations run on threads of their own, one after another. Between operations the order is kept by relaxed atomics, of which
 // ThreadSanitizer learns nothing; so it judges the operations as if they had run at the same time.
@@ -136,14 +136,14 @@ TEST_F(CapsuleTest, SafeOperationsInAnyOrderAreClean) {
   const auto run = [] {
     std::vector<Step> steps;
     for (const auto kind : kKindNames) {
-      for (const auto layout : {"offset", "transposed"}) {
+      for (const char* layout : {"offset", "transposed"}) {
         const std::vector<Step> round = {
-            {0, Export(kind, layout)}, {1, Op("consume")},     {1, Op("read")},       {1, Op("reexport", {1, 1})},
-            {2, Op("import", {1})},    {2, Op("read")},        {1, kReleaseDetached}, {2, Op("export_again", {2})},
-            {2, Op("share")},          {0, Op("take")},        {2, Op("forget")},     {0, Op("read")},
+            {0, Export(kind, layout)}, {1, Op("consume")},     {1, Op("read")},        {1, Op("reexport", {1, 1})},
+            {2, Op("import", {1})},    {2, Op("read")},        {1, ReleaseDetached()}, {2, Op("export_again", {2})},
+            {2, Op("share")},          {0, Op("take")},        {2, Op("forget")},      {0, Op("read")},
             {0, Op("give")},           {0, Op("drop", {0, 1})}};
         steps.insert(steps.end(), round.begin(), round.end());
-        if (steps.size() > 60) return Execute("safe", steps);
+        if (steps.size() > 60) Execute("safe", steps);
       }
     }
     Execute("safe", steps);
@@ -198,7 +198,7 @@ TEST_F(CapsuleTest, TwinByteOffsetIgnored) {
                "wrong-value R19");
 }
 TEST_F(CapsuleTest, TwinDeleterWithoutThreadState) {
-  EXPECT_DEATH(Execute("deleter_without_thread_state", {{0, Export("legacy")}, {1, Op("consume")}, {1, kReleaseDetached}}),
+  EXPECT_DEATH(Execute("deleter_without_thread_state", {{0, Export("legacy")}, {1, Op("consume")}, {1, ReleaseDetached()}}),
                "no-thread-state R11");
 }
 TEST_F(CapsuleTest, TwinDeleterAttachesAfterFinalization) {
@@ -212,7 +212,7 @@ TEST_F(CapsuleTest, TwinDestructorClearsException) {
 // --- deleters ---
 
 TEST_F(CapsuleTest, ADeferredDeleterIsDrainedByTheNextThreadThatIsAttached) {
-  EXPECT_EXIT(Execute("safe", {{0, Export("deferred")}, {1, Op("consume")}, {1, kReleaseDetached}, {2, Op("read")}}),
+  EXPECT_EXIT(Execute("safe", {{0, Export("deferred")}, {1, Op("consume")}, {1, ReleaseDetached()}, {2, Op("read")}}),
               testing::ExitedWithCode(0), "");
 }
 
@@ -231,22 +231,22 @@ TEST_F(CapsuleTest, DeletersRunWhileTheInterpreterIsFinalised) {
               testing::ExitedWithCode(0), "");
 }
 
-const std::vector<Step> kOwnedElsewhere = {{0, Op("export_from_subinterpreter")}, {1, Op("consume")}, {1, Op("read")}};
+std::vector<Step> OwnedElsewhere() { return {{0, Op("export_from_subinterpreter")}, {1, Op("consume")}, {1, Op("read")}}; }
 
 TEST_F(CapsuleTest, AnOwnerInASubinterpreterIsDroppedThere) {
   for (const std::uint8_t state : {capsule::kAttached, capsule::kDetached}) {
-    std::vector<Step> steps = kOwnedElsewhere;
+    std::vector<Step> steps = OwnedElsewhere();
     steps.push_back({1, Op("release", {state})});
     EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
   }
-  std::vector<Step> steps = kOwnedElsewhere;
+  std::vector<Step> steps = OwnedElsewhere();
   steps.push_back({1, Op("release_on_new_thread")});
   EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CapsuleTest, AnOwnerWhoseInterpreterIsGoneIsLeaked) {
   for (const std::uint8_t when : {capsule::kAfter, capsule::kDuring}) {
-    std::vector<Step> steps = kOwnedElsewhere;
+    std::vector<Step> steps = OwnedElsewhere();
     steps.push_back({0, Op("export_from_subinterpreter")});
     steps.push_back({2, Op("finalize", {when})});
     EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
@@ -254,12 +254,12 @@ TEST_F(CapsuleTest, AnOwnerWhoseInterpreterIsGoneIsLeaked) {
 }
 
 TEST_F(CapsuleTest, TwinDeleterAttachesMainInterpreter) {
-  EXPECT_DEATH(Execute("deleter_attaches_main_interpreter", kOwnedElsewhere), "wrong-interpreter R11");
+  EXPECT_DEATH(Execute("deleter_attaches_main_interpreter", OwnedElsewhere()), "wrong-interpreter R11");
 }
 
 TEST_F(CapsuleTest, TwinQueueLoadsThenClears) {
   EXPECT_DEATH(
-      Execute("queue_loads_then_clears", {{0, Export("deferred")}, {1, Op("consume")}, {1, kReleaseDetached}, {0, Op("read")}},
+      Execute("queue_loads_then_clears", {{0, Export("deferred")}, {1, Op("consume")}, {1, ReleaseDetached()}, {0, Op("read")}},
               {"clear queue", 0, {}}, {{2, Op("read")}}),
       "heap-use-after-free|data race");
 }
@@ -311,19 +311,19 @@ Operation Ask(std::string_view version, std::string_view device, std::string_vie
 }
 
 // As many as fit into one execution: each version and device, asked of an array that is read-only and of one that is not.
-std::vector<Step> QuestionsWith(std::uint8_t copy, std::uint8_t stream) {
+std::vector<Step> QuestionsWith(std::string_view copy, std::string_view stream) {
   std::vector<Step> steps = {{0, Export("read_only")}, {1, Op("import")}};
-  for (std::uint8_t version = 0; version < kVersionNames.size(); ++version) {
-    for (std::uint8_t device = 0; device < kDeviceNames.size(); ++device) {
-      steps.push_back({(version + device) % 2, Op("negotiate", {version, device, copy, stream})});
-    }
+  int thread = 0;
+  for (const auto version : kVersionNames) {
+    for (const auto device : kDeviceNames) steps.push_back({++thread % 2, Ask(version, device, copy, stream)});
+    ++thread;
   }
   return steps;
 }
 
 TEST_F(CapsuleTest, EveryQuestionIsAnsweredByTheRules) {
-  for (std::uint8_t copy = 0; copy < kCopyNames.size(); ++copy) {
-    for (std::uint8_t stream = 0; stream < kStreamNames.size(); ++stream) {
+  for (const auto copy : kCopyNames) {
+    for (const auto stream : kStreamNames) {
       EXPECT_EXIT(Execute("safe", QuestionsWith(copy, stream)), testing::ExitedWithCode(0), "");
     }
   }
@@ -332,8 +332,8 @@ TEST_F(CapsuleTest, EveryQuestionIsAnsweredByTheRules) {
 TEST_F(CapsuleTest, EveryKindOfArrayAnswersByTheRules) {
   for (const auto kind : kKindNames) {
     std::vector<Step> steps = {{0, Api(capsule::kApiAllocateElsewhere, kind)}};  // makes an array of this kind
-    for (std::uint8_t version = 0; version < kVersionNames.size(); ++version) {
-      for (std::uint8_t copy = 0; copy < kCopyNames.size(); ++copy) steps.push_back({0, Op("negotiate", {version, 0, copy, 0})});
+    for (const auto version : kVersionNames) {
+      for (const auto copy : kCopyNames) steps.push_back({0, Ask(version, "absent", copy, "absent")});
     }
     EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "") << kind;
   }

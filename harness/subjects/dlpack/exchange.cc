@@ -99,6 +99,21 @@ Array* TakeOut(std::atomic<Array*>& box) {
   return array;
 }
 
+// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
+void ExportInto(Handle& handle, Array* array, Kind kind) {
+  if (!CanDescribe(*array, kind)) return;
+  const bool legacy = kind == Kind::kLegacy;
+  const char* name = legacy ? kLegacyName : kVersionedName;
+  void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
+  if (!Publish(handle, name, tensor)) DeleteUntaken(name, tensor);
+}
+
+void ExportNew(Handle& handle, Kind kind, const Layout& layout, const ElementType& type) {
+  Array* array = NewArray(layout, type);
+  ExportInto(handle, array, kind);
+  Drop(array);  // what was exported keeps the array alive (R4)
+}
+
 }  // namespace
 
 const Alphabet& Exchange::Operations() { return kAlphabet; }
@@ -110,21 +125,6 @@ std::unique_ptr<Subject> Exchange::Make(int twin) {
 }
 
 void Exchange::Begin(const Case& /*c*/) { ledger::Reset(); }
-
-// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
-void Exchange::ExportInto(Handle& handle, Array* array, Kind kind) {
-  if (!CanDescribe(*array, kind)) return;
-  const bool legacy = kind == Kind::kLegacy;
-  const char* name = legacy ? kLegacyName : kVersionedName;
-  void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
-  if (!Publish(handle, name, tensor)) DeleteUntaken(name, tensor);
-}
-
-void Exchange::Export(Handle& handle, Kind kind, const Layout& layout, const ElementType& type) {
-  Array* array = NewArray(layout, type);
-  ExportInto(handle, array, kind);
-  Drop(array);  // what was exported keeps the array alive (R4)
-}
 
 void Exchange::Reexport(int thread, Handle& handle, Kind kind) {
   if (held_[thread] != nullptr) ExportInto(handle, held_[thread], kind);
@@ -141,7 +141,7 @@ void Exchange::Apply(int thread, const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      Export(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
+      ExportNew(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
       break;
     case kConsume:
       Consume(thread, handles_[a[0]], Step::kNever);

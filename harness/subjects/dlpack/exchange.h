@@ -27,10 +27,8 @@ class Exchange final : public Subject {
   void End() override;
 
  private:
-  void Export(Handle& handle, Kind kind, const Layout& layout, const ElementType& type);
   void Consume(int thread, Handle& handle, Step fails);
   void Reexport(int thread, Handle& handle, Kind kind);
-  void ExportInto(Handle& handle, Array* array, Kind kind);
   void Hold(int thread, Array* array);
 
   Handle handles_[kHandles];                // any thread, by the functions of handle.h

@@ -127,7 +127,8 @@ void CountError(void* context, const char* /*kind*/, const char* /*message*/) { 
 void PublishExchangeApi(PyTypeObject* type, bool newer) {
   static DLPackExchangeAPI lacking = kApi;
   lacking.managed_tensor_allocator = nullptr;
-  auto* api = const_cast<DLPackExchangeAPI*>(Has(Defect::kApiLacksFunction) ? &lacking : newer ? &kNewerApi : &kApi);
+  const DLPackExchangeAPI* right = newer ? &kNewerApi : &kApi;
+  auto* api = const_cast<DLPackExchangeAPI*>(Has(Defect::kApiLacksFunction) ? &lacking : right);
   PyObject* capsule = PyCapsule_New(api, Has(Defect::kApiInWrongCapsule) ? "exchange_api" : kCapsuleName, nullptr);
   PyObject* dictionary = PyType_GetDict(type);
   if (capsule == nullptr || PyDict_SetItemString(dictionary, kAttribute, capsule) != 0) {

@@ -103,9 +103,10 @@ TEST(ExchangeTest, AReadOnlyArrayIsNotReexportedAsLegacy) {
 }
 
 TEST(ExchangeTest, AConsumerMayFailAtEveryStep) {
-  for (std::uint8_t step = 0; step < kStepNames.size(); ++step) {
+  for (const auto step : kStepNames) {
     for (const auto kind : kNativeKindNames) {
-      Execute("safe", {{0, Export(kind)}, {1, Op("refuse", {0, step})}, {0, Op("consume")}, {0, Op("drop")}});
+      Execute("safe",
+              {{0, Export(kind)}, {1, Op("refuse", {0, ValueOf(kStepNames, step)})}, {0, Op("consume")}, {0, Op("drop")}});
     }
   }
 }
@@ -130,7 +131,7 @@ TEST(ExchangeTest, OnlyOneOfTwoConsumersWins) {
 
 // --- each twin, by the shortest program and interleaving ---
 
-const std::vector<Step> kConsumeAndRead = {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("read")}};
+std::vector<Step> ConsumeAndRead() { return {{0, Export("legacy")}, {1, Op("consume")}, {1, Op("read")}}; }
 
 TEST(ExchangeTwinTest, DropIgnoresName) {
   EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}), "double-delete R10");
@@ -162,13 +163,13 @@ TEST(ExchangeTwinTest, TakeLoadsThenClears) {
   EXPECT_DEATH(run(), "heap-use-after-free|verdict: ");
 }
 TEST(ExchangeTwinTest, ByteOffsetIgnored) {
-  Execute("byte_offset_ignored", kConsumeAndRead);  // no offset, nothing to see
+  Execute("byte_offset_ignored", ConsumeAndRead());  // no offset, nothing to see
   EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
                "wrong-value R19");
 }
 TEST(ExchangeTwinTest, StridesIgnored) {
-  Execute("strides_ignored", kConsumeAndRead);
-  for (const auto layout : {"sliced", "transposed", "reversed", "broadcast"}) {
+  Execute("strides_ignored", ConsumeAndRead());
+  for (const char* layout : {"sliced", "transposed", "reversed", "broadcast"}) {
     EXPECT_DEATH(Execute("strides_ignored", {{0, Export("legacy", layout)}, {1, Op("consume")}, {1, Op("read")}}),
                  "wrong-value R19");
   }
@@ -207,6 +208,7 @@ int InTurn(std::string_view twin, const std::vector<Step>& steps) {
   subject->Begin(Case{});
   std::atomic<int> turn{0};
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       while (turn.load(std::memory_order_relaxed) != t) std::this_thread::yield();
@@ -223,13 +225,13 @@ int InTurn(std::string_view twin, const std::vector<Step>& steps) {
 
 TEST(ExchangeThreadsTest, TheSafeOneHasNoRace) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(InTurn("safe", kConsumeAndRead), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(InTurn("safe", ConsumeAndRead()), testing::ExitedWithCode(0), "");
 }
 
 #ifdef HANDOFF_TSAN
 TEST(ExchangeThreadsTest, ThreadSanitizerSeesTheMemoryOrderTwins) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(InTurn("relaxed_publish", kConsumeAndRead), testing::ExitedWithCode(66), "data race");
+  EXPECT_EXIT(InTurn("relaxed_publish", ConsumeAndRead()), testing::ExitedWithCode(66), "data race");
   EXPECT_EXIT(InTurn("check_then_rename", {{0, Export("legacy")}, {0, Op("consume")}, {1, Op("drop")}}),
               testing::ExitedWithCode(66), "data race");
   const std::vector<Step> shared = {{0, Export("legacy")}, {0, Op("consume")}, {0, Op("share")},  {0, Op("read")},
@@ -247,6 +249,7 @@ TEST(ExchangeThreadsTest, RandomProgramsOfThreeFreeThreadsAreClean) {
   for (unsigned program = 0; program < kPrograms; ++program) {
     subject->Begin(Case{});
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t, state = program * kThreads + static_cast<unsigned>(t)]() mutable {
         const auto next = [&state](std::size_t bound) {
@@ -257,7 +260,7 @@ TEST(ExchangeThreadsTest, RandomProgramsOfThreeFreeThreadsAreClean) {
           Operation op;
           op.code = static_cast<std::uint8_t>(next(operations.size()));
           const OperationKind& kind = operations[op.code];
-          for (std::size_t a = 0; a < static_cast<std::size_t>(kind.argument_count); ++a) {
+          for (std::size_t a = 0; std::cmp_less(a, kind.argument_count); ++a) {
             op.arguments[a] = static_cast<std::uint8_t>(next(static_cast<std::size_t>(kind.arguments[a].values)));
           }
           subject->Apply(t, op);

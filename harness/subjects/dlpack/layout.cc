@@ -5,20 +5,10 @@
 namespace handoff::dlpack {
 namespace {
 
-template <typename Table>
-consteval auto NamesOf(const Table& table) {
-  std::array<std::string_view, std::tuple_size_v<Table>> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = table[i].name;
-  return names;
-}
-
 // The unit of Layout::pointer and Layout::offset, in bytes.
 std::int64_t UnitBytes(const ElementType& type) { return std::max(1, ItemBits(type.type, type.padded) / 8); }
 
 }  // namespace
-
-constinit const std::array<std::string_view, kLayouts.size()> kLayoutNames = NamesOf(kLayouts);
-constinit const std::array<std::string_view, kElementTypes.size()> kElementTypeNames = NamesOf(kElementTypes);
 
 std::size_t StorageBytes(const ElementType& type) { return static_cast<std::size_t>(kStorageElements * UnitBytes(type)); }
 
@@ -45,9 +35,8 @@ DLTensor Describe(const Layout& layout, const ElementType& type, unsigned char* 
     strides[d] = layout.strides[d];
     empty = empty || shape[d] == 0;
   }
-  DLTensor tensor{};
+  DLTensor tensor = kNoTensor;
   tensor.data = empty ? nullptr : storage + layout.pointer * UnitBytes(type);
-  tensor.device = {kDLCPU, 0};
   tensor.ndim = layout.rank;
   tensor.dtype = type.type;
   tensor.shape = layout.rank == 0 ? nullptr : shape;

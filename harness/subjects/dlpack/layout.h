@@ -63,8 +63,17 @@ inline constexpr std::array<ElementType, 8> kElementTypes = {{
 }};
 
 // Of the last two tables, for argument lists.
-extern const std::array<std::string_view, kLayouts.size()> kLayoutNames;
-extern const std::array<std::string_view, kElementTypes.size()> kElementTypeNames;
+template <typename Row, std::size_t kRows>
+consteval auto NamesOf(const std::array<Row, kRows>& table) {
+  std::array<std::string_view, kRows> names;
+  for (std::size_t i = 0; i < kRows; ++i) names[i] = table[i].name;
+  return names;
+}
+inline constexpr auto kLayoutNames = NamesOf(kLayouts);
+inline constexpr auto kElementTypeNames = NamesOf(kElementTypes);
+
+// An empty description, of CPU number 0.
+inline constexpr DLTensor kNoTensor = {nullptr, {kDLCPU, 0}, 0, {kDLInt, 8, 1}, nullptr, nullptr, 0};
 
 // From one element to the next, in bits.
 constexpr int ItemBits(const DLDataType& type, bool padded) { return padded ? 8 : type.bits * type.lanes; }

@@ -111,7 +111,7 @@ bool CanUse(const DLTensor& t) {
 void FillCompactStrides(Array& array) {
   std::int64_t step = 1;
   for (int d = array.view.ndim - 1; d >= 0; --d) {
-    array.strides[d] = step;
+    array.strides[d] = step;  // NOLINT(clang-analyzer-security.ArrayBound): CanUse has seen the rank
     step *= array.shape[d];
   }
 }
@@ -165,7 +165,7 @@ void CallAny(Managed* tensor) {
   HANDOFF_SYNC_POINT(ledger::TensorToken(number), "call deleter");
   if (tensor->deleter == nullptr && !Has(Defect::kNullDeleterCalled)) return;
   ledger::CheckDeleter(number, tensor->deleter != nullptr);
-  tensor->deleter(tensor);
+  tensor->deleter(tensor);  // NOLINT(clang-analyzer-core.CallAndMessage): the twin means it
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ bool CanDescribe(const Array& array, Kind kind) { return kind != Kind::kLegacy |
 template <typename Managed>
 Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(Managed* self)) {
   HANDOFF_SYNC_POINT(nullptr, "allocate managed tensor");
-  auto* block = new Block<Managed>{};
+  auto* block = new Block<Managed>{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below
   DLTensor& t = block->tensor.dl_tensor;
   t = array.view;
   for (int d = 0; d < t.ndim; ++d) {

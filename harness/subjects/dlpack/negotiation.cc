@@ -56,10 +56,10 @@ bool ParseCopy(PyObject* value, Request& request) {
 }
 
 bool ParseOne(PyObject* name, PyObject* value, Request& request) {
-  if (PyUnicode_EqualToUTF8(name, "max_version")) return ParseVersion(value, request);
-  if (PyUnicode_EqualToUTF8(name, "dl_device")) return ParseDevice(value);
-  if (PyUnicode_EqualToUTF8(name, "copy")) return ParseCopy(value, request);
-  if (PyUnicode_EqualToUTF8(name, "stream")) {
+  if (PyUnicode_EqualToUTF8(name, "max_version") != 0) return ParseVersion(value, request);
+  if (PyUnicode_EqualToUTF8(name, "dl_device") != 0) return ParseDevice(value);
+  if (PyUnicode_EqualToUTF8(name, "copy") != 0) return ParseCopy(value, request);
+  if (PyUnicode_EqualToUTF8(name, "stream") != 0) {
     if (value == Py_None || Has(Defect::kStreamIgnored)) return true;
     return Refuse(PyExc_ValueError, "stream must be None: a CPU has no streams");  // R26
   }
@@ -136,7 +136,7 @@ void JudgeRefusal(const Reasons& reasons) {
     oracle::Fail("protocol", "R28", "__dlpack__ raised an exception although it could have exported what was asked for.");
   }
   for (int i = 0; i < reasons.count; ++i) {
-    if (reasons.types[i] == nullptr || PyErr_ExceptionMatches(reasons.types[i])) return;
+    if (reasons.types[i] == nullptr || PyErr_ExceptionMatches(reasons.types[i]) != 0) return;
   }
   oracle::Fail("protocol", reasons.rules[0], "__dlpack__ raised an exception of the wrong class, expected %s.",
                reinterpret_cast<PyTypeObject*>(reasons.types[0])->tp_name);

@@ -11,7 +11,7 @@
 #include "harness/case/case.h"
 #include "harness/subjects/subject.h"
 
-#if defined(__has_feature)
+#ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define HANDOFF_TSAN 1
 #endif

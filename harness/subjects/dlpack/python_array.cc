@@ -43,11 +43,17 @@ void ReleaseInSubinterpreter(PyObject* owner) {
 // attach are two steps (python/cpython#124619). CPython 3.15 closes that gap with PyThreadState_EnsureFromView (PEP 788).
 void ReleaseOwner(PyObject* owner) {
   if (owner == nullptr) return;
-  if (Has(Defect::kDeleterWithoutThreadState)) return python::Release(owner);
-  if (!Py_IsInitialized() && !Has(Defect::kDeleterAttachesAfterFinalization)) return;
+  if (Has(Defect::kDeleterWithoutThreadState)) {
+    python::Release(owner);
+    return;
+  }
+  if (Py_IsInitialized() == 0 && !Has(Defect::kDeleterAttachesAfterFinalization)) return;
   HANDOFF_SYNC_POINT(TokenOf(owner), "attach in deleter");
   const bool in_sub = Py_TYPE(owner) == sub_type;
-  if (in_sub && !Has(Defect::kDeleterAttachesMainInterpreter)) return ReleaseInSubinterpreter(owner);
+  if (in_sub && !Has(Defect::kDeleterAttachesMainInterpreter)) {
+    ReleaseInSubinterpreter(owner);
+    return;
+  }
   const PyGILState_STATE state = PyGILState_Ensure();
   python::CheckInterpreter(in_sub);
   python::Release(owner);
@@ -175,8 +181,8 @@ DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array) {
 
 PyObject* CallDlpack(PyObject* object) {
   PyObject* const arguments[] = {object, max_version};
-  PyObject* names = Cast(object)->kind == Kind::kLegacy ? nullptr : keyword_names;
-  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, names);
+  PyObject* keywords = Cast(object)->kind == Kind::kLegacy ? nullptr : keyword_names;
+  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, keywords);
   if (capsule == nullptr) PyErr_Clear();
   return capsule;
 }

@@ -9,8 +9,8 @@ namespace {
 
 // Null unless nobody has taken the tensor yet.
 const char* FreshName(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, kVersionedName)) return kVersionedName;
-  if (PyCapsule_IsValid(capsule, kLegacyName)) return kLegacyName;
+  if (PyCapsule_IsValid(capsule, kVersionedName) != 0) return kVersionedName;
+  if (PyCapsule_IsValid(capsule, kLegacyName) != 0) return kLegacyName;
   return nullptr;
 }
 
