@@ -127,7 +127,9 @@ TEST_P(WaitsTest, TimedReadWriteLocksEndWithoutTime) {
   };
   const auto read = [] {
     const std::shared_lock lock(mutex, std::chrono::hours(1));
-    if (lock) EXPECT_GE(counter, 0);
+    if (lock) {
+      EXPECT_GE(counter, 0);
+    }
   };
   const auto write = [] {
     const std::unique_lock lock(mutex, std::chrono::hours(1));
