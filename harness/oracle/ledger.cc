@@ -33,6 +33,7 @@ constinit Tensor tensors[kMaxTensors + 1] = {};
 constinit Storage storages[kMaxStorages + 1] = {};
 int tensor_count = 0;
 int storage_count = 0;
+int object_count = 0;
 int lock = 0;
 
 // Nobody is ever stopped by the scheduler in here, so under control the lock is always free at once. The raw system call keeps
@@ -138,6 +139,7 @@ void CheckPayload(int number) {
 void Reset() {
   tensor_count = 0;
   storage_count = 0;
+  object_count = 0;
   lock = 0;
 }
 
@@ -351,12 +353,15 @@ void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint
   Unlock();
 }
 
+void ObjectMade() { __atomic_add_fetch(&object_count, 1, __ATOMIC_RELAXED); }
+void ObjectGone() { __atomic_sub_fetch(&object_count, 1, __ATOMIC_RELAXED); }
+
 const void* TensorToken(int tensor) { return &tensors[tensor]; }
 const void* StorageToken(int storage) { return &storages[storage]; }
 
 bool Outstanding() {
   Lock();
-  bool found = false;
+  bool found = __atomic_load_n(&object_count, __ATOMIC_RELAXED) != 0;
   for (int i = 1; i <= tensor_count; ++i) found = found || tensors[i].state != State::kDeleted;
   for (int i = 1; i <= storage_count; ++i) found = found || !storages[i].freed;
   Unlock();
@@ -373,6 +378,11 @@ void Judge() {
   }
   for (int i = 1; i <= storage_count; ++i) {
     if (!storages[i].freed) Fail("storage-leak", "R4", "Storage %d was never freed although all of its tensors are deleted.", i);
+  }
+  if (object_count > 0) {
+    Fail("object-leak", "",
+         "%d objects (capsules, Python arrays) are left although their tensors are deleted: a reference was not dropped.",
+         object_count);
   }
   Unlock();
 }

@@ -86,12 +86,17 @@ void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t hi
 // The same for a view that nobody owns, valid as long as its producer's storage (R38).
 void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high);
 
+// An object of the subject's own that must be gone at the end, whatever it owns: a capsule, a Python array. Made and gone as
+// often.
+void ObjectMade();
+void ObjectGone();
+
 // What stands for a tensor or a storage at scheduling points, other numbers included. Their own addresses will not do: allocators
 // give them out as they like, strategies compare objects, and so two runs of one case would differ.
 const void* TensorToken(int tensor);
 const void* StorageToken(int storage);
 
-// Whether a tensor is not deleted yet, or a storage not freed.
+// Whether a tensor is not deleted yet, a storage not freed, or an object not gone.
 bool Outstanding();
 // At the end of an execution, when the subject has dropped everything: each deleter ran (R3) and each storage was freed.
 void Judge();

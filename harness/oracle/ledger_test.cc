@@ -274,6 +274,17 @@ TEST_F(LedgerTest, WhatIsLeftAtTheEndIsMissing) {
   EXPECT_DEATH(Judge(), "storage-leak R4.*Storage 1");
 }
 
+TEST_F(LedgerTest, AnObjectThatIsLeftIsALeak) {
+  ObjectMade();
+  ObjectMade();
+  ObjectGone();
+  EXPECT_TRUE(Outstanding());
+  EXPECT_DEATH(Judge(), "verdict: object-leak: 1 objects");
+  ObjectGone();
+  EXPECT_FALSE(Outstanding());
+  Judge();
+}
+
 TEST_F(LedgerTest, TooManyTensorsAreAnErrorOfTheHarness) {
   const View view;
   for (int i = 0; i < kMaxTensors; ++i) Exported(&view, view);

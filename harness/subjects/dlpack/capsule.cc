@@ -100,7 +100,7 @@ Array* Consume(Slot& slot, Step fails) {
   PyObject* capsule = Share(slot);
   if (capsule == nullptr) return nullptr;
   const Taken taken = TakeFromCapsule(capsule, fails);
-  DropObject(capsule);
+  if (!Has(Defect::kCapsuleReferenceLeaked)) DropObject(capsule);
   return ImportTaken(taken, fails);
 }
 

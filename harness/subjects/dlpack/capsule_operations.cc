@@ -50,7 +50,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 29> kTable = {{
+constexpr std::array<TwinOf, 30> kTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -80,6 +80,8 @@ constexpr std::array<TwinOf, 29> kTable = {{
      Defect::kDeleterAttachesMainInterpreter},
     {{"destructor_clears_exception", "pytorch/pytorch#84056: the capsule's destructor clears a pending exception", "protocol"},
      Defect::kDestructorClearsException},
+    {{"capsule_reference_leaked", "tensorflow/tensorflow#40061: every import keeps a reference to its capsule", "object-leak"},
+     Defect::kCapsuleReferenceLeaked},
     {{"max_version_ignored", "cupy/cupy#9007: a consumer that passes no max_version gets the versioned struct", "protocol"},
      Defect::kMaxVersionIgnored},
     {{"wrong_error_class", "numpy/numpy#30341: an unsupported dl_device raises ValueError", "protocol"},

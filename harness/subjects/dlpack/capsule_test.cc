@@ -193,6 +193,9 @@ TEST_F(CapsuleTest, TwinReadAfterDeleter) {
 TEST_F(CapsuleTest, TwinExportWithoutRetain) {
   EXPECT_DEATH(Execute("export_without_retain", {{0, Export("legacy")}}), "delete-while-held R4");
 }
+TEST_F(CapsuleTest, TwinCapsuleReferenceLeaked) {
+  EXPECT_DEATH(Execute("capsule_reference_leaked", {{0, Export("legacy")}, {1, Op("consume")}}), "object-leak");
+}
 TEST_F(CapsuleTest, TwinByteOffsetIgnored) {
   EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
                "wrong-value R19");

@@ -34,6 +34,7 @@ enum class Defect : std::uint8_t {
   kDeleterAttachesAfterFinalization,
   kDeleterAttachesMainInterpreter,
   kDestructorClearsException,
+  kCapsuleReferenceLeaked,
   kMaxVersionIgnored,
   kWrongErrorClass,
   kCopyIgnored,

@@ -106,6 +106,7 @@ void Deallocate(PyObject* self) {
   const void* token = TokenOf(self);
   Drop(Cast(self)->array);  // may run the deleter of what was imported (R10)
   HANDOFF_SYNC_POINT(token, "free Python array");
+  ledger::ObjectGone();
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -150,6 +151,7 @@ PyObject* NewPythonArray(Array* array, Kind kind) {
   PyObject* object = type->tp_alloc(type, 0);
   Cast(object)->array = array;
   Cast(object)->kind = kind;
+  ledger::ObjectMade();
   return object;
 }
 
@@ -171,6 +173,7 @@ DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array) {
     PyObject* object = sub_type->tp_alloc(sub_type, 0);
     Cast(object)->array = w->array;
     Cast(object)->kind = Kind::kVersioned;
+    ledger::ObjectMade();
     w->tensor = ExportVersionedFromPython(object);
     python::Release(object);  // the export keeps it
   };

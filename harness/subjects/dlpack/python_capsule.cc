@@ -18,6 +18,7 @@ const char* FreshName(PyObject* capsule) {
 // pending (R11a), so it calls nothing that sets or clears one.
 void DestroyCapsule(PyObject* capsule) {
   HANDOFF_SYNC_POINT(CapsuleToken(capsule), "destroy capsule");
+  ledger::ObjectGone();
   if (Has(Defect::kDestructorClearsException)) PyErr_Clear();
   const char* name = FreshName(capsule);
   if (Has(Defect::kDropIgnoresName) && name == nullptr) name = PyCapsule_GetName(capsule);
@@ -48,6 +49,7 @@ PyObject* NewNamed(void* tensor, const char* name) {
   HANDOFF_SYNC_POINT(token, "make capsule");
   PyObject* capsule = PyCapsule_New(tensor, name, DestroyCapsule);
   PyCapsule_SetContext(capsule, const_cast<void*>(token));
+  ledger::ObjectMade();
   return capsule;
 }
 
