@@ -58,7 +58,7 @@ void BuildPath(const char* name, std::uint64_t hash, char* path) {
 }  // namespace
 
 void CopyRaw(void* to, const void* from, std::size_t size) {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size)::"memory");
 #else
   auto* target = static_cast<char*>(to);

@@ -7,7 +7,7 @@ namespace handoff {
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef __SANITIZE_THREAD__
 constexpr std::string_view kSanitizer = "thread";
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr std::string_view kSanitizer = "address";

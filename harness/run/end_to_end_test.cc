@@ -38,7 +38,9 @@ std::vector<Planted> EveryEndEverywhere() {
   for (const auto& end : ends) {
     for (const std::string carrier : {"fiber", "thread"}) {
       for (const std::string place : {"operation", "created", "finish", "end"}) {
-        all.push_back({end[0] + "_" + place + "_" + carrier, "canary_" + end[0], end[1], carrier, EndingCase(place), {end[2]}});
+        std::string name = end[0];
+        name.append("_").append(place).append("_").append(carrier);
+        all.push_back({name, "canary_" + end[0], end[1], carrier, EndingCase(place), {end[2]}});
       }
     }
   }

@@ -34,6 +34,7 @@ void OpenStandardDescriptors() {
 }
 }  // namespace
 
+// NOLINTNEXTLINE(readability-non-const-parameter): libFuzzer's signature
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
   handoff::FixAddresses(*argv);
   OpenStandardDescriptors();

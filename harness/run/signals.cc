@@ -12,7 +12,7 @@
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/scheduler.h"
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 // Where a handler returns to. Spelled as libc spells it, because unwinders and debuggers know a signal frame by these bytes.
 asm(".text\n"
     ".balign 16\n"
@@ -51,7 +51,7 @@ bool sanitizer_actions_known = false;
 
 void SetAction(int signal, Handler handler, KernelAction* old = nullptr) {
   KernelAction action = {.handler = reinterpret_cast<std::uintptr_t>(handler), .flags = kFlags, .restorer = nullptr, .mask = 0};
-#if defined(__x86_64__)
+#ifdef __x86_64__
   action.restorer = handoff_signal_return;
   action.flags |= kRestorer;
 #endif
@@ -104,7 +104,7 @@ _Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
 // hang on a lock that the signal struck in, the alarm gets us on.
 void CollectFrames(const void* context, Observation* to) {
   const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
+#ifdef __x86_64__
   Walk walk = {.start = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), .to = to, .started = false};
 #else
   Walk walk = {.start = static_cast<std::uintptr_t>(machine.pc), .to = to, .started = false};

@@ -14,8 +14,6 @@
 #include <sstream>
 #include <thread>
 
-extern char** environ;
-
 namespace handoff {
 
 namespace {
@@ -25,7 +23,8 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 std::string NewFolder() {
   std::string folder = ::testing::TempDir() + "handoff-XXXXXX";
-  return std::string(mkdtemp(folder.data())) + "/";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder + "/";
 }
 
 // Folders that are removed when the test program ends.
@@ -41,12 +40,13 @@ std::vector<std::string> EnvironmentWith(const Variables& variables) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!std::string(*entry).starts_with("HANDOFF_")) environment.emplace_back(*entry);
   }
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) environment.emplace_back(name).append("=").append(value);
   return environment;
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -66,6 +66,7 @@ TargetProcess::TargetProcess(const std::string& name, const std::vector<std::str
   if (pid_ != 0) return;
   const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const int nothing = open("/dev/null", O_RDWR);
+  if (file < 0 || nothing < 0) _exit(127);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);
   dup2(file, STDERR_FILENO);

@@ -28,18 +28,16 @@ constexpr std::size_t kOperationsPerThread = 4;
 
 // As often as the mutator would: some operations are rare because they take as long as a hundred others.
 std::uint8_t DrawCode(const Alphabet& alphabet, std::mt19937& random) {
-  unsigned total = 0;
-  for (const OperationKind& kind : alphabet.operations) total += static_cast<unsigned>(kind.weight);
-  unsigned left = static_cast<unsigned>(random()) % total;
+  int total = 0;
+  for (const OperationKind& kind : alphabet.operations) total += kind.weight;
+  int left = static_cast<int>(random() % static_cast<unsigned>(total));
   std::uint8_t code = 0;
-  while (left >= static_cast<unsigned>(alphabet.operations[code].weight)) {
-    left -= static_cast<unsigned>(alphabet.operations[code++].weight);
-  }
+  while (left >= alphabet.operations[code].weight) left -= alphabet.operations[code++].weight;
   return code;
 }
 
 std::vector<Case> RandomCases(const Alphabet& alphabet, Granularity granularity) {
-  std::mt19937 random(1);  // the same cases for every benchmark
+  std::mt19937 random(1);  // NOLINT(bugprone-random-generator-seed): the same cases for every benchmark
   std::vector<Case> cases(kCases);
   for (Case& c : cases) {
     c.strategy = Strategy::kRandom;
@@ -78,6 +76,7 @@ void RunOnNewThreads(benchmark::State& state, Bench& bench) {
     const Case& c = cases[next++ % kCases];
     bench.subject->Begin(c);
     std::vector<std::thread> threads;
+    threads.reserve(c.threads.size());
     for (std::size_t t = 0; t < c.threads.size(); ++t) {
       threads.emplace_back([&bench, &c, t] {
         for (const Operation& operation : c.threads[t]) bench.subject->Apply(static_cast<int>(t), operation);
@@ -100,7 +99,8 @@ class Nothing final : public Subject {
 void Register(const std::string& target, const std::string& carrier, Bench& bench) {
   for (const Granularity granularity : {Granularity::kOp, Granularity::kSync, Granularity::kAccess}) {
     if (granularity > schedule::FinestGranularity()) continue;
-    const std::string name = target + "/" + carrier + "/" + std::string(kGranularityNames[static_cast<std::size_t>(granularity)]);
+    std::string name = target;
+    name.append("/").append(carrier).append("/").append(kGranularityNames[static_cast<std::size_t>(granularity)]);
     benchmark::RegisterBenchmark(name.c_str(), [&bench, granularity](benchmark::State& state) {
       RunControlled(state, bench, granularity);
     })->UseRealTime();
@@ -121,6 +121,7 @@ int main(int argc, char** argv) {
   KeepSanitizerDefaults();
   static constexpr OperationKind kNothing[] = {{.name = "nothing"}};
   Register("nothing", "fiber", MakeBench(std::make_unique<Nothing>(), {kNothing}, schedule::Carrier::kFiber, argv[0]));
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): for the rest of the process
   Bench& exchange = MakeBench(dlpack::Exchange::Make(-1), dlpack::Exchange::Operations(), schedule::Carrier::kFiber, argv[0]);
   Register("dlpack_exchange", "fiber", exchange);
   benchmark::RegisterBenchmark("dlpack_exchange/baseline/op", [&exchange](benchmark::State& state) {
@@ -128,6 +129,7 @@ int main(int argc, char** argv) {
   })->UseRealTime();
 #if HANDOFF_HAVE_PYTHON
   // Without a baseline: each new thread would need a new thread state, and that is most of what it would measure.
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the same
   Register("dlpack_capsule", "thread",
            MakeBench(dlpack::Capsule::Make(-1), dlpack::Capsule::Operations(), schedule::Carrier::kThread, argv[0]));
 #endif

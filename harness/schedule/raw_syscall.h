@@ -11,7 +11,7 @@ namespace handoff::schedule {
 
 // Returns what the kernel returns: a value, or -errno. Any thread, signal handlers too; does not touch errno.
 static inline long RawSyscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
