@@ -110,7 +110,7 @@ TEST_P(PlantedTest, EndsInAFileThatFailsAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, PlantedTest, ::testing::ValuesIn(EveryEndEverywhere()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& planted) { return planted.param.name; });
 
 class TimeTest : public ::testing::TestWithParam<std::string> {};
 
@@ -155,7 +155,7 @@ TEST_P(TimeTest, ASignalFromOutsideIsAFindingThatCannotBeConfirmed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnEachCarrier, TimeTest, ::testing::Values("fiber", "thread"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& carrier) { return carrier.param; });
 
 TEST(ColdParentTest, WithoutOneTheCaseIsWrittenByTheFailingProcessItself) {
   for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
