@@ -250,12 +250,21 @@ int Wake(const void* object, int how_many) {
 }
 
 int Enroll() {
-  if (state.count == kMaxControlled) {
-    Fail(FailureKind::kHarness,
-         "expected at most 16 threads in one execution, those of the program and those they create: create fewer");
+  int id = state.count;
+  // When all numbers are given out, that of a created thread which has ended is used again; a late join of that one need not
+  // wait.
+  if (id == kMaxControlled) {
+    while (--id >= 0 && !(state.threads[id].created && state.threads[id].state == ThreadState::kDone)) {
+    }
   }
-  const int id = state.count++;
+  if (id < 0)
+    Fail(FailureKind::kHarness, "expected at most 16 threads alive in one execution, created ones included: create fewer");
+  const auto last_sync = state.threads[id].at.sync;
+  const bool again = id < state.count;
+  if (!again) ++state.count;
   state.threads[id] = Thread{};
+  // Positions go on where the last bearer of the number stood, since no two decisions of a number may share one.
+  if (again) state.threads[id].at.sync = static_cast<std::uint16_t>(last_sync + 1);
   SetReady(id);
   state.threads[id].created = true;
   state.pending[id] = 0;

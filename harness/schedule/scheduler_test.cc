@@ -163,6 +163,24 @@ TEST(SchedulerTest, ACreatedThreadIsNotTakenForAnIdleCarrierOfItsNumber) {
   EXPECT_EQ(OrderOf(small, MakePlan(handoff::Strategy::kListed, Granularity::kOp, 0), Carrier::kThread), "x");
 }
 
+TEST_P(SchedulerTest, NumbersOfEndedThreadsAreUsedAgain) {
+  const auto create = [] {
+    for (int i = 0; i < 20; ++i) std::thread([] { Visit('x'); }).join();
+  };
+  Program program({{create}, {[] { Visit('B'); }}});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string wanted = OrderOf(program, MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
+    EXPECT_EQ(wanted.size(), 21U);
+    const std::uint64_t hash = CurrentRecord().hash;
+    const std::vector<Switch> switches(CurrentRecord().switches, CurrentRecord().switches + CurrentRecord().switch_count);
+    Plan listed = MakePlan(handoff::Strategy::kListed, Granularity::kSync, 0);
+    listed.switches = switches.data();
+    listed.switch_count = switches.size();
+    EXPECT_EQ(OrderOf(program, listed, GetParam()), wanted);
+    EXPECT_EQ(CurrentRecord().hash, hash);
+  }
+}
+
 TEST_P(SchedulerTest, ASpinningThreadIsPreempted) {
   if (FinestGranularity() != Granularity::kAccess) GTEST_SKIP() << "this build has no access points";
   static std::atomic<bool> ready;
