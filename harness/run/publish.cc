@@ -33,18 +33,6 @@ std::string CommandTail(const std::string& path, std::string_view twin) {
   return ShellWord(path) + (twin.empty() ? "" : " --twin " + std::string(twin));
 }
 
-std::string DescribeOperation(const Alphabet& alphabet, const Operation& operation) {
-  const OperationKind& kind = alphabet.operations[operation.code];
-  std::string text(kind.name);
-  for (int i = 0; i < kind.argument_count; ++i) {
-    const Argument& argument = kind.arguments[static_cast<std::size_t>(i)];
-    const std::uint8_t value = operation.arguments[static_cast<std::size_t>(i)];
-    text.append(" ").append(argument.name).append("=");
-    text += argument.value_names.empty() ? std::to_string(value) : std::string(argument.value_names[value]);
-  }
-  return text;
-}
-
 // "thread A does not give way to B in its operation 2 (consume slot=0), behind 1 sync point and 17 accesses"
 std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switch& decision) {
   const std::string to(1, ThreadName(decision.to));
@@ -53,7 +41,7 @@ std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switc
   std::string text =
       "thread " + from + " does not give way to " + to + " in its operation " + std::to_string(decision.at.operation);
   if (decision.thread < c.threads.size() && decision.at.operation < c.threads[decision.thread].size()) {
-    text += " (" + DescribeOperation(alphabet, c.threads[decision.thread][decision.at.operation]) + ")";
+    text += " (" + PrintOperation(alphabet, c.threads[decision.thread][decision.at.operation]) + ")";
   }
   return text + ", behind " + std::to_string(decision.at.sync) + " sync points and " + std::to_string(decision.at.access) +
          " accesses";

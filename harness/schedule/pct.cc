@@ -30,8 +30,8 @@ class Pct final : public Strategy {
   int Choose(const Decision& d) override {
     ApplyChanges(d);
     if (Yields(d)) priorities_[d.current] = --lowest_;
-    if (TimePasses(random_, d)) return Highest(d.timed);
-    return Highest(d.ready);
+    if (TimePasses(random_, d)) return Highest(priorities_, d.timed);
+    return Highest(priorities_, d.ready);
   }
 
   // Changes that were due have been applied by Choose at this very step.
@@ -52,14 +52,6 @@ class Pct final : public Strategy {
       priorities_[d.current] = i;
       changes_[i] = kDone;
     }
-  }
-
-  int Highest(ThreadSet set) const {
-    int best = First(set);
-    for (ThreadSet rest = set & (set - 1); rest != 0; rest &= rest - 1) {
-      if (priorities_[First(rest)] > priorities_[best]) best = First(rest);
-    }
-    return best;
   }
 
   Random random_;

@@ -19,7 +19,7 @@ class Pos final : public Strategy {
   int Choose(const Decision& d) override {
     // Lowering those who yield is ours, not the paper's: its programs have no spin loops.
     if (Yields(d)) priorities_[d.current] = --lowest_;
-    const int choice = Highest(TimePasses(random_, d) ? d.timed : d.ready);
+    const int choice = Highest(priorities_, TimePasses(random_, d) ? d.timed : d.ready);
     RedrawRacing(d, choice);
     Draw(choice);
     return choice;
@@ -37,14 +37,6 @@ class Pos final : public Strategy {
     for (ThreadSet rest = (d.ready | d.timed) & ~Only(choice); rest != 0; rest &= rest - 1) {
       if (d.pending[First(rest)] == d.pending[choice]) Draw(First(rest));
     }
-  }
-
-  int Highest(ThreadSet set) const {
-    int best = First(set);
-    for (ThreadSet rest = set & (set - 1); rest != 0; rest &= rest - 1) {
-      if (priorities_[First(rest)] > priorities_[best]) best = First(rest);
-    }
-    return best;
   }
 
   Random random_;

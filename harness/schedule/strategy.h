@@ -78,6 +78,14 @@ Strategy& ListedStrategy();
 
 // The first member of a set that is not empty.
 static inline int First(ThreadSet set) { return __builtin_ctz(set); }
+// The member of a set, which is not empty, with the highest priority; of equals the first. `priorities` are by thread.
+static inline int Highest(const std::int64_t* priorities, ThreadSet set) {
+  int best = First(set);
+  for (ThreadSet rest = set & (set - 1); rest != 0; rest &= rest - 1) {
+    if (priorities[First(rest)] > priorities[best]) best = First(rest);
+  }
+  return best;
+}
 // Those who can run besides the one who stands at the point.
 static inline ThreadSet Others(const Decision& d) { return d.current >= 0 ? d.ready & ~Only(d.current) : d.ready; }
 // Whether the current thread asks, or seems to ask, for somebody else to run.
