@@ -161,7 +161,7 @@ function(handoff_library name)
 endfunction()
 
 # handoff_uninstrumented_library(NAME SRCS FILE... [LIBS LIBRARY...]): no sanitizer, no coverage, and no weak symbols, since an inlined
-# library template could resolve to another file's instrumented copy. A test looks for them with nm.
+# library template could resolve to another file's instrumented copy and blind ThreadSanitizer (law 1). A test looks for them with nm.
 function(handoff_uninstrumented_library name)
   handoff_library(${name} ${ARGN})
   target_compile_options(${name} PRIVATE ${handoff_uninstrumented} -O2 -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
@@ -171,7 +171,11 @@ function(handoff_uninstrumented_library name)
   else()
     target_compile_definitions(${name} PRIVATE HANDOFF_ACCESS_POINTS=0)
   endif()
-  set_property(GLOBAL APPEND PROPERTY handoff_uninstrumented_libraries ${name})
+  if(HANDOFF_TESTS AND handoff_clang)
+    find_program(HANDOFF_NM NAMES llvm-nm nm HINTS ${compiler_dir} REQUIRED)
+    add_test(NAME ${name}_has_no_weak_symbols COMMAND ${CMAKE_COMMAND} -DNM=${HANDOFF_NM} -DLIBRARY=$<TARGET_FILE:${name}>
+      -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedule/weak_symbols.cmake)
+  endif()
 endfunction()
 
 # handoff_harness_library(NAME SRCS FILE... [LIBS LIBRARY...]): the target's sanitizer, no coverage.

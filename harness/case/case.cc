@@ -5,12 +5,17 @@
 namespace handoff {
 namespace {
 
-// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): short, and the same on every platform.
+// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) over numbers instead of bytes, for the sake of speed: short, and the same
+// on every platform.
 class Hash {
  public:
-  void Add(std::size_t byte) { value_ = (value_ ^ (byte & 0xff)) * 0x100000001b3; }
+  // A multiplication carries upwards only; the shift brings the high bits down again.
+  void Add(std::uint64_t number) {
+    value_ = (value_ ^ number) * 0x100000001b3;
+    value_ ^= value_ >> 32;
+  }
 
-  // FNV's high bits change little with the last bytes; the finaliser of SplitMix64 spreads them.
+  // FNV's high bits change little with the last numbers; the finaliser of SplitMix64 spreads them.
   std::uint64_t Finish() const {
     std::uint64_t x = value_;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -59,8 +64,7 @@ std::size_t OperationCount(const Case& c) {
   return count;
 }
 
-// Not instrumented: it is asked before every execution, and nobody else touches the case meanwhile.
-__attribute__((no_sanitize("thread"))) std::uint64_t Seed(const Case& c) {
+std::uint64_t Seed(const Case& c) {
   Hash hash;
   hash.Add(static_cast<std::size_t>(c.strategy));
   hash.Add(static_cast<std::size_t>(c.granularity));
@@ -68,8 +72,9 @@ __attribute__((no_sanitize("thread"))) std::uint64_t Seed(const Case& c) {
   for (const auto& thread : c.threads) {
     hash.Add(thread.size());  // else an operation moved from the end of A to the start of B would not count
     for (const Operation& operation : thread) {
-      hash.Add(operation.code);
-      for (const std::uint8_t argument : operation.arguments) hash.Add(argument);
+      std::uint64_t word = operation.code;
+      for (const std::uint8_t argument : operation.arguments) word = word << 8 | argument;
+      hash.Add(word);
     }
   }
   for (const std::uint8_t byte : c.bytes) hash.Add(byte);

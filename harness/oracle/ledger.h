@@ -42,8 +42,9 @@ struct View {
 // Who may call a tensor's deleter: the capsule (here: handle) while the tensor is unconsumed (R7), the consumer afterwards (R10).
 enum class Owner : std::uint8_t { kHandle, kConsumer };
 
-// Forgets everything. Takes time for what was used only. Before each execution, while nobody else calls.
-void Reset();
+// Forgets everything. Takes time for what was used only. Before each execution, while nobody else calls. Not `concurrent` if the
+// scheduler lets one thread run at a time: then nothing is locked.
+void Reset(bool concurrent = true);
 
 // A block of `size` bytes at `bytes` holds a payload from now on. Returns its number, from 1. The caller fills it with Payload
 // before it publishes it, and keeps owning it.
@@ -53,13 +54,16 @@ int AddStorage(const void* bytes, std::size_t size);
 std::uint64_t Payload(int storage, std::size_t word);
 // The same for a block into which a producer copies the elements of `of`, compact and in row-major order; it holds their values.
 int AddCopy(const void* bytes, std::size_t size, const View& of);
+// What a storage shows to those who hold it without a tensor; by `view.storage`. Before it is published.
+void StorageShows(const View& view);
+const View& StorageMeaning(int storage);
 // The block is about to be freed. Fails while a tensor of this storage is not deleted (R4), and the second time.
 void StorageFreed(int storage);
 
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
 int Exported(const void* tensor, const View& view);
-// What a tensor means, for a further export of its values by the consumer that holds it.
-View Meaning(int tensor);
+// What a tensor means, for a further export of its values by the consumer that holds it. Valid until Reset, as StorageMeaning is.
+const View& Meaning(int tensor);
 // A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
 int Consumed(const void* tensor);
 // `owner` has decided to call the deleter. The number of a handle's tensor is that of NumberOf. Fails if it owns it no longer.

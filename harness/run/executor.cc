@@ -4,10 +4,6 @@
 
 #include "harness/schedule/strategy.h"
 
-// What the harness itself touches inside an operation is no access of the subject: neither a scheduling point nor TSan's
-// business.
-#define HANDOFF_UNSEEN __attribute__((no_sanitize("thread"), no_sanitize("address")))
-
 namespace handoff {
 
 Granularity EffectiveGranularity(const Case& c) { return std::min(c.granularity, schedule::FinestGranularity()); }
@@ -20,7 +16,7 @@ Executor::Executor(Subject& subject, schedule::Carrier carrier) : subject_(subje
            .needs_finish = &NeedsFinish};
 }
 
-HANDOFF_UNSEEN void Executor::FillPlan(const Case& c) {
+void Executor::FillPlan(const Case& c) {
   plan_.strategy = c.strategy;
   plan_.granularity = EffectiveGranularity(c);
   plan_.parameter = c.parameter;
@@ -68,7 +64,7 @@ void Executor::StartCarrier(void* self, int thread) { static_cast<Executor*>(sel
 void Executor::FinishCarrier(void* self, int thread) { static_cast<Executor*>(self)->subject_.Finish(thread); }
 bool Executor::NeedsFinish(void* self) { return static_cast<Executor*>(self)->subject_.NeedsFinish(); }
 
-HANDOFF_UNSEEN void Executor::ApplyOperation(void* self, int thread, int index) {
+void Executor::ApplyOperation(void* self, int thread, int index) {
   Executor& executor = *static_cast<Executor*>(self);
   executor.subject_.Apply(thread, executor.operations_[thread][index]);
 }

@@ -23,7 +23,7 @@ class CallingSubject final : public Subject {
 
   void Begin(const Case&) override { Note('b', 0, 0); }
   void Start(int thread) override { Note('s', thread, 0); }
-  void Apply(int thread, const Operation& operation) override {
+  void Apply(int thread, Operation operation) override {
     Note('a', thread, operation.code);
     on_apply(thread, operation);
   }

@@ -70,7 +70,8 @@ void RunControlled(benchmark::State& state, Bench& bench, Granularity granularit
 }
 
 void RunOnNewThreads(benchmark::State& state, Bench& bench) {
-  const std::vector<Case> cases = RandomCases(bench.alphabet, Granularity::kOp);
+  std::vector<Case> cases = RandomCases(bench.alphabet, Granularity::kOp);
+  for (Case& c : cases) c.strategy = Strategy::kFree;
   std::size_t next = 0;
   for ([[maybe_unused]] const auto turn : state) {
     const Case& c = cases[next++ % kCases];
@@ -92,7 +93,7 @@ void RunOnNewThreads(benchmark::State& state, Bench& bench) {
 class Nothing final : public Subject {
  public:
   void Begin(const Case&) override {}
-  void Apply(int, const Operation&) override {}
+  void Apply(int, Operation) override {}
   void End() override {}
 };
 

@@ -131,10 +131,17 @@ Fiber* leaving = nullptr;  // who switched away last
   __builtin_trap();  // entries do not return
 }
 
+// The OS thread's own, asked for once: the call goes through the thread-local storage of a shared library, which the sanitizers
+// intercept.
+__thread HandoffEhGlobals* exception_globals = nullptr;
+HandoffEhGlobals* ExceptionGlobals() {
+  if (exception_globals == nullptr && __cxa_get_globals != nullptr) exception_globals = __cxa_get_globals();
+  return exception_globals;
+}
+
 void SaveThreadState(Fiber* fiber) {
   fiber->error_number = errno;
-  if (__cxa_get_globals != nullptr) {
-    const HandoffEhGlobals* globals = __cxa_get_globals();
+  if (const HandoffEhGlobals* globals = ExceptionGlobals(); globals != nullptr) {
     fiber->caught_exceptions = globals->caught;
     fiber->uncaught_exceptions = globals->uncaught;
   }
@@ -145,8 +152,7 @@ void SaveThreadState(Fiber* fiber) {
 }
 void RestoreThreadState(const Fiber* fiber) {
   errno = fiber->error_number;
-  if (__cxa_get_globals != nullptr) {
-    HandoffEhGlobals* globals = __cxa_get_globals();
+  if (HandoffEhGlobals* globals = ExceptionGlobals(); globals != nullptr) {
     globals->caught = fiber->caught_exceptions;
     globals->uncaught = fiber->uncaught_exceptions;
   }

@@ -47,8 +47,10 @@ int RandomWalk::Choose(const Decision& d) {
 
 // Log-uniform: first the octave, then a distance within it, so that 3 and 300 accesses are tried alike.
 std::int64_t RandomWalk::NextAccess() {
-  const std::uint64_t octave = std::uint64_t{1} << Below(random_, octaves_);
-  return static_cast<std::int64_t>(octave + Below(random_, octave));
+  // One number for both, since it is asked at every point: the octave from its upper half, the rest from its lower bits.
+  const std::uint64_t random = Next(random_);
+  const std::uint64_t octave = std::uint64_t{1} << ((random >> 32) * octaves_ >> 32);
+  return static_cast<std::int64_t>(octave + (random & (octave - 1)));
 }
 
 Strategy& RandomStrategy() { return strategy; }

@@ -21,8 +21,12 @@ static inline std::uint64_t Next(Random& random) {
   return z ^ (z >> 31);
 }
 
-// 0 to bound - 1; bound is at least 1. The modulo's bias is below 2^-32 for the bounds used here.
-static inline std::uint64_t Below(Random& random, std::uint64_t bound) { return Next(random) % bound; }
+// 0 to bound - 1; bound is at least 1. By multiplication (Lemire, TOMACS 2019), since a division of 64 bits would take longer
+// than all the rest of a decision; without his rejection, so with a bias that is below 2^-32 for the bounds used here.
+static inline std::uint64_t Below(Random& random, std::uint64_t bound) {
+  __extension__ using Product = unsigned __int128;
+  return static_cast<std::uint64_t>(Product{Next(random)} * bound >> 64);
+}
 
 // The n-th member of a set, counted from 0; n is below the set's size.
 static inline int Member(ThreadSet set, int n) {

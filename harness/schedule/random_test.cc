@@ -99,7 +99,8 @@ TEST(RandomTest, ReachesEveryInterleavingOfAccesses) {
   for (auto& thread : program.threads) {
     for (auto& event : thread.front()) event.kind = model::EventKind::kAccess;
   }
-  EXPECT_EQ(Sample(program, RandomPlan(Granularity::kAccess, 255), kRuns).size(), 20U);  // 6! / (3! 3!)
+  // A strict alternation needs five distances of one access, each with a probability of 1/7: some ten of 400,000 runs.
+  EXPECT_EQ(Sample(program, RandomPlan(Granularity::kAccess, 255), 400'000).size(), 20U);  // 6! / (3! 3!)
 }
 
 }  // namespace

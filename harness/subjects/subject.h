@@ -33,9 +33,9 @@ class Subject {
   // Once per carrier and process, on the carrier, one after another: what a thread of this subject needs (a thread state).
   virtual void Start([[maybe_unused]] int thread) {}
   // One operation, on its controlled thread. Must leave the thread as it found it (locks released, thread state detached).
-  virtual void Apply(int thread, const Operation& operation) = 0;
-  // After all operations, on the driver thread: whether Finish is to be called on each carrier, one after another (deferred work that
-  // only it can do). Asked again after each round of Finish.
+  virtual void Apply(int thread, Operation operation) = 0;
+  // After all operations, on the driver thread: whether Finish is to be called on each carrier, one after another (deferred work
+  // that only it can do). Asked again after each round of Finish.
   virtual bool NeedsFinish() { return false; }
   virtual void Finish([[maybe_unused]] int thread) {}
   // At the end, on the driver thread: drops what is left and lets the oracles judge (oracle::Fail does not return).

@@ -337,7 +337,7 @@ void NativeCache::ApplyToSmall(int thread, const Operation& operation) {
   }
 }
 
-void NativeCache::Apply(int thread, const Operation& operation) {
+void NativeCache::Apply(int thread, Operation operation) {
   if (operation.code > kShortLived) {
     ApplyToSmall(thread, operation);
   } else if (operation.code <= kGrow) {

@@ -25,7 +25,7 @@ class NativeCache final : public Subject {
   static std::unique_ptr<Subject> Make(int twin);
 
   void Begin(const Case& c) override;
-  void Apply(int thread, const Operation& operation) override;
+  void Apply(int thread, Operation operation) override;
   void End() override;
 
  private:

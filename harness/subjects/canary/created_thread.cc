@@ -17,7 +17,7 @@ class CreatedThread final : public Subject {
     for (Slot& slot : slots_) slot = {};
   }
 
-  void Apply(int thread, const Operation& /*operation*/) override {
+  void Apply(int thread, Operation /*operation*/) override {
     Slot& slot = slots_[thread];
     if (slot.spawned) return;  // one each: the scheduler numbers sixteen threads in all
     slot.spawned = true;

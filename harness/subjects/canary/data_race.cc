@@ -16,7 +16,7 @@ class DataRace final : public Subject {
 
   void Begin(const Case& /*c*/) override { value_ = 0; }
 
-  void Apply(int thread, const Operation& operation) override {
+  void Apply(int thread, Operation operation) override {
     std::unique_lock lock(mutex_, std::defer_lock);
     if (locked_) lock.lock();
     if (operation.code == 0) {

@@ -19,7 +19,7 @@ class Deadlock final : public Subject {
   // this one.
   void Begin(const Case& /*c*/) override { shared_ = std::make_unique<Shared>(); }
 
-  void Apply(int /*thread*/, const Operation& operation) override {
+  void Apply(int /*thread*/, Operation operation) override {
     const bool forward = operation.code == 0 || one_order_;
     const std::lock_guard outer(forward ? shared_->left : shared_->right);
     const std::lock_guard inner(forward ? shared_->right : shared_->left);

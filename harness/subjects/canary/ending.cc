@@ -23,7 +23,7 @@ class Ending final : public Subject {
     for (bool& created : created_) created = false;
   }
 
-  void Apply(int thread, const Operation& operation) override {
+  void Apply(int thread, Operation operation) override {
     HANDOFF_SYNC_POINT(&armed_by_, "access armed");
     if (operation.code == 0) {
       armed_by_ = thread;

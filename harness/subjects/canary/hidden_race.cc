@@ -19,7 +19,7 @@ class HiddenRace final : public Subject {
     entered_ = 0;
   }
 
-  void Apply(int /*thread*/, const Operation& /*operation*/) override {
+  void Apply(int /*thread*/, Operation /*operation*/) override {
     Enter();
     if (locked_) {
       const std::lock_guard lock(mutex_);

@@ -20,7 +20,7 @@ class LostUpdate final : public Subject {
     expected_ = static_cast<int>(OperationCount(c));
   }
 
-  void Apply(int /*thread*/, const Operation& /*operation*/) override {
+  void Apply(int /*thread*/, Operation /*operation*/) override {
     if (one_step_) {
       value_.fetch_add(1);
     } else {

@@ -20,7 +20,7 @@ class LostWakeup final : public Subject {
     expected_ = !c.threads.empty() && !c.threads[0].empty();
   }
 
-  void Apply(int thread, const Operation& /*operation*/) override {
+  void Apply(int thread, Operation /*operation*/) override {
     if (thread == 0) {
       const std::lock_guard lock(mutex_);
       happened_ = true;

@@ -37,7 +37,7 @@ class ModuleRace final : public Subject {
     expected_ = static_cast<int>(OperationCount(c));
   }
 
-  void Apply(int /*thread*/, const Operation& /*operation*/) override { add_(locked_); }
+  void Apply(int /*thread*/, Operation /*operation*/) override { add_(locked_); }
 
   void End() override {
     const int count = count_();

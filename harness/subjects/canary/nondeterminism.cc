@@ -19,7 +19,7 @@ class Nondeterminism final : public Subject {
 
   void Begin(const Case& /*c*/) override { executions_ = resets_ ? 3 : executions_ + 1; }
 
-  void Apply(int /*thread*/, const Operation& /*operation*/) override {
+  void Apply(int /*thread*/, Operation /*operation*/) override {
     for (unsigned i = 0; i < executions_ % kCycle; ++i) {
       HANDOFF_SYNC_POINT(this, "step");
       sched_yield();  // a decision at every granularity

@@ -36,7 +36,7 @@ class Owners final : public Subject {
     if (owners_ == 0) Delete();
   }
 
-  void Apply(int thread, const Operation& /*operation*/) override {
+  void Apply(int thread, Operation /*operation*/) override {
     HANDOFF_SYNC_POINT(&owners_, "decrement owners");
     bool last = owners_.fetch_sub(1) == 1;
     if (flaw_ == Flaw::kCountReadAgain) {

@@ -400,7 +400,7 @@ class Primitives final : public Subject {
     for (bool& started : started_) started = false;
   }
 
-  void Apply(int thread, const Operation& operation) override {
+  void Apply(int thread, Operation operation) override {
     const auto function = kFunctions[operation.code];
     const bool first = !started_[thread];
     started_[thread] = true;

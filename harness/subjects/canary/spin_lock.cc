@@ -20,7 +20,7 @@ class SpinLock final : public Subject {
     value_ = 0;
   }
 
-  void Apply(int /*thread*/, const Operation& /*operation*/) override {
+  void Apply(int /*thread*/, Operation /*operation*/) override {
     HANDOFF_SYNC_POINT(&taken_, "take spin lock");
     while (taken_.exchange(true, std::memory_order_acquire)) {
     }

@@ -24,7 +24,7 @@ class UseAfterFree final : public Subject {
     released_ = false;
   }
 
-  void Apply(int thread, const Operation& operation) override {
+  void Apply(int thread, Operation operation) override {
     const std::lock_guard lock(mutex_);
     if (operation.code == 0) {
       if (box_ != nullptr) seen_[thread] = box_->value;

@@ -19,7 +19,7 @@ class WrongValue final : public Subject {
 
   void Begin(const Case& /*c*/) override { value_ = 0; }
 
-  void Apply(int /*thread*/, const Operation& operation) override {
+  void Apply(int /*thread*/, Operation operation) override {
     HANDOFF_SYNC_POINT(&value_, "access value");
     if (operation.code == 0) {
       value_.store(kValue);

@@ -7,6 +7,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
 #include "harness/subjects/dlpack/managed_tensor.h"
+#include "harness/subjects/dlpack/meaning.h"
 
 namespace handoff::dlpack {
 namespace {
@@ -23,18 +24,14 @@ void ReleaseImport(Managed* tensor, int number) {
 
 // The last reference is gone: nobody else can see the array any more.
 void Destroy(Array* array) {
-  const void* token = TokenOf(*array);
   if (array->storage != nullptr) {
     ledger::StorageFreed(array->number);
-    HANDOFF_SYNC_POINT(token, "free storage");
-    delete[] array->storage;
   } else if (array->legacy != nullptr) {
     ReleaseImport(array->legacy, array->number);
   } else {
     ReleaseImport(array->versioned, array->number);
   }
-  HANDOFF_SYNC_POINT(token, "free array");
-  delete array;
+  Free(array);
 }
 
 // The bytes of one element.
@@ -67,11 +64,43 @@ Element Load(const unsigned char* address, int value_bits, unsigned bit) {
   return e;
 }
 
-std::int64_t CountElements(const DLTensor& t) {
-  std::int64_t count = 1;
-  for (int d = 0; d < t.ndim; ++d) count *= t.shape[d];
-  return count;
-}
+// The elements of an array in row-major order. Reads its description once, as a real loop does, and the payload element by
+// element.
+struct Elements {
+  explicit Elements(const Array& array)
+      : rank(array.view.ndim),
+        item_bits(ItemBits(array.view.dtype, array.padded)),
+        value_bits(array.view.dtype.bits * array.view.dtype.lanes),
+        data(static_cast<const unsigned char*>(array.view.data) + array.view.byte_offset) {
+    for (int d = 0; d < rank; ++d) {
+      shape[d] = array.view.shape[d];
+      strides[d] = array.view.strides[d];
+    }
+  }
+
+  std::int64_t Count() const {
+    std::int64_t count = 1;
+    for (int d = 0; d < rank; ++d) count *= shape[d];
+    return count;
+  }
+
+  Element Read(std::int64_t k) const {
+    // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
+    std::int64_t bits = 0;
+    for (int d = rank - 1; d >= 0; --d) {
+      bits += k % shape[d] * strides[d] * item_bits;
+      k /= shape[d];
+    }
+    return Load(data + (bits >> 3), value_bits, static_cast<unsigned>(bits & 7));
+  }
+
+  int rank;
+  int item_bits;
+  int value_bits;
+  const unsigned char* data;  // not owned
+  std::int64_t shape[ledger::kMaxRank] = {};
+  std::int64_t strides[ledger::kMaxRank] = {};
+};
 
 // Into memory that was zero.
 void Store(unsigned char* address, const Element& e, int item_bits, unsigned bit) {
@@ -85,79 +114,70 @@ void Store(unsigned char* address, const Element& e, int item_bits, unsigned bit
   if (bytes > 8) std::memcpy(address + 8, &e.high, bytes - 8);
 }
 
-// The description of a compact array with the shape and type of `from`, for us and for the ledger.
-void MakeCompact(const Array& from, Array& array) {
-  array.view = from.view;
-  array.view.data = CountElements(from.view) == 0 ? nullptr : array.storage;
-  array.view.byte_offset = 0;
-  array.padded = from.padded;
-  std::int64_t step = 1;
-  for (int d = from.view.ndim - 1; d >= 0; --d) {
-    array.shape[d] = from.shape[d];
-    array.strides[d] = array.meaning.strides[d] = step;
-    step *= from.shape[d];
-  }
-  array.view.shape = from.view.ndim == 0 ? nullptr : array.shape;
-  array.view.strides = from.view.ndim == 0 ? nullptr : array.strides;
-  array.meaning.storage = array.number;
-  array.meaning.origin = 0;
+// One block for an array and the storage of its own, which begins, aligned, where the array ends.
+void* AllocateBlock(std::size_t storage_bytes) { return ::operator new(sizeof(Array) + storage_bytes); }
+unsigned char* StorageIn(void* block) { return static_cast<unsigned char*>(block) + sizeof(Array); }
+
+// The array of a block with a storage.
+Array* NewIn(void* block, const Description& description, int number) {
+  auto* array = new (block) Array(description, StorageIn(block), number);
+  array->view.shape = array->view.ndim == 0 ? nullptr : array->shape;
+  array->view.strides = array->view.ndim == 0 ? nullptr : array->strides;
+  return array;
 }
 
-// Element number `k` in row-major order.
-Element ReadElement(const Array& array, std::int64_t k) {
-  const DLTensor& t = array.view;
-  const int item_bits = ItemBits(t.dtype, array.padded);
-  // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
-  std::int64_t bits = 0;
-  for (int d = t.ndim - 1; d >= 0; --d) {
-    bits += k % t.shape[d] * t.strides[d] * item_bits;
-    k /= t.shape[d];
+// What a compact array with the shape and type of `from` shows.
+Description Compact(const Description& from, unsigned char* data) {
+  Description compact = from;
+  compact.view.data = data;
+  compact.view.byte_offset = 0;
+  compact.null_strides = false;
+  std::int64_t step = 1;
+  for (int d = from.view.ndim - 1; d >= 0; --d) {
+    compact.strides[d] = step;
+    step *= from.shape[d];
   }
-  const auto* address = static_cast<const unsigned char*>(t.data) + t.byte_offset + (bits >> 3);
-  return Load(address, t.dtype.bits * t.dtype.lanes, static_cast<unsigned>(bits & 7));
+  return compact;
 }
 
 }  // namespace
 
+Array* Allocate() { return new (AllocateBlock(0)) Array; }
+
+void Free(Array* array) {
+  array->~Array();
+  ::operator delete(array);
+}
+
 Array* NewArray(const Layout& layout, const ElementType& type) {
-  HANDOFF_SYNC_POINT(nullptr, "allocate array");
-  auto* array = new Array;
   const std::size_t size = StorageBytes(type);
-  array->storage = new unsigned char[size];
-  array->number = ledger::AddStorage(array->storage, size);
+  void* block = AllocateBlock(size);
+  unsigned char* storage = StorageIn(block);
+  const int number = TellStorage(storage, size, layout, type);
   for (std::size_t i = 0; i < size / sizeof(std::uint64_t); ++i) {
-    const std::uint64_t word = ledger::Payload(array->number, i);
-    std::memcpy(array->storage + i * sizeof word, &word, sizeof word);
+    const std::uint64_t word = ledger::Payload(number, i);
+    std::memcpy(storage + i * sizeof word, &word, sizeof word);
   }
-  array->meaning = ViewOf(layout, type, array->number);
-  array->null_strides = layout.null_strides;
-  array->padded = type.padded;
-  array->view = Describe(layout, type, array->storage, array->shape, array->strides);
-  return array;
+  return NewIn(block, Describe(layout, type, storage), number);
 }
 
 Array* NewCopy(const Array& from) {
-  HANDOFF_SYNC_POINT(nullptr, "allocate copy");
-  auto* array = new Array;
-  const int item_bits = ItemBits(from.view.dtype, from.padded);
-  const std::int64_t count = CountElements(from.view);
-  const auto size = static_cast<std::size_t>(count * item_bits + 63) / 64 * 8;
-  array->storage = new unsigned char[size]();
-  array->meaning = Meaning(from);
-  array->number = ledger::AddCopy(array->storage, size, array->meaning);
-  for (std::int64_t k = 0; k < count; ++k) {
-    const Element element = ReadElement(from, k);
-    Store(array->storage + (k * item_bits >> 3), element, item_bits, static_cast<unsigned>(k * item_bits & 7));
+  const Elements elements(from);
+  const auto size = static_cast<std::size_t>(elements.Count() * elements.item_bits + 63) / 64 * 8;
+  void* block = AllocateBlock(size);
+  unsigned char* storage = StorageIn(block);
+  std::memset(storage, 0, size);
+  const int number = TellCopy(storage, size, from);
+  for (std::int64_t k = 0; k < elements.Count(); ++k) {
+    const std::int64_t bit = k * elements.item_bits;
+    Store(storage + (bit >> 3), elements.Read(k), elements.item_bits, static_cast<unsigned>(bit & 7));
   }
-  MakeCompact(from, *array);
-  return array;
+  return NewIn(block, Compact(from, elements.Count() == 0 ? nullptr : storage), number);
 }
 
 const void* TokenOf(const Array& array) {
   return array.storage != nullptr ? ledger::StorageToken(array.number) : ledger::TensorToken(array.number);
 }
-
-ledger::View Meaning(const Array& array) { return array.storage != nullptr ? array.meaning : ledger::Meaning(array.number); }
 
 Array* Retain(Array* array) {
   HANDOFF_SYNC_POINT(TokenOf(*array), "retain");
@@ -169,30 +189,38 @@ Array* Retain(Array* array) {
 void Drop(Array* array) {
   if (array == nullptr) return;
   HANDOFF_SYNC_POINT(TokenOf(*array), "drop reference");
+  const bool relaxed = Has(Defect::kRelaxedLastReference);
+  // The only reference is ours, so nobody can make another: no need to count down, as in libstdc++'s shared_ptr. Acquire: it
+  // shows us the uses of those who dropped theirs.
+  const auto acquire = relaxed ? std::memory_order_relaxed : std::memory_order_acquire;
+  if (array->references.load(acquire) == 1) return Destroy(array);
+  HANDOFF_SYNC_POINT(TokenOf(*array), "count down");
   // Release: our uses of the array come before its end. Acquire: whoever drops the last reference sees the uses of all others
   // before it ends it. One order for both cases, rather than a fence for the last one only, since ThreadSanitizer knows no
   // fences.
-  const auto order = Has(Defect::kRelaxedLastReference) ? std::memory_order_relaxed : std::memory_order_acq_rel;
+  const auto order = relaxed ? std::memory_order_relaxed : std::memory_order_acq_rel;
   if (array->references.fetch_sub(1, order) == 1) Destroy(array);
 }
 
 void ReadBorrowed(const Array& array, const ledger::View& meaning) {
-  const std::int64_t count = CountElements(array.view);
+  const Elements elements(array);
+  const std::int64_t count = elements.Count();
   for (std::int64_t k = 0; k < count; ++k) {
-    const Element element = ReadElement(array, k);
+    const Element element = elements.Read(k);
     ledger::BorrowedRead(meaning, k, element.low, element.high);
   }
 }
 
 void ReadAll(const Array& array) {
   if (array.storage != nullptr) {
-    ReadBorrowed(array, array.meaning);
+    ReadBorrowed(array, Meaning(array));
     return;
   }
-  const std::int64_t count = CountElements(array.view);
   ledger::Borrowed(array.number);
+  const Elements elements(array);
+  const std::int64_t count = elements.Count();
   for (std::int64_t k = 0; k < count; ++k) {
-    const Element element = ReadElement(array, k);
+    const Element element = elements.Read(k);
     ledger::ElementRead(array.number, k, element.low, element.high);
   }
   ledger::Returned(array.number);

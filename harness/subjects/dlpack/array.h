@@ -14,31 +14,32 @@
 
 namespace handoff::dlpack {
 
-// Immutable but for its count once a second thread can see it, so that readers need no lock.
-struct Array {
+// Its description is filled in by whoever makes it; immutable but for its count once a second thread can see it, so that readers
+// need no lock.
+struct alignas(16) Array : Description {
   std::atomic<int> references{1};
-  DLTensor view = kNoTensor;  // shape and strides point into the two fields below, never NULL (but for rank 0)
-  std::int64_t shape[ledger::kMaxRank] = {};
-  std::int64_t strides[ledger::kMaxRank] = {};
-  bool null_strides = false;  // a legacy export leaves the strides out
   bool read_only = false;
-  bool padded = false;  // elements below one byte take a byte each
-  // Who owns the payload; exactly one of the three is set. The storage is freed, or the deleter called, with the last reference.
+  // Who owns the payload; exactly one of the three is set. A storage of its own lies behind the array in the same block; of the
+  // others the deleter is called with the last reference.
   unsigned char* storage = nullptr;
   DLManagedTensor* legacy = nullptr;
   DLManagedTensorVersioned* versioned = nullptr;
-  int number = 0;        // the ledger's: of the storage, or of the imported tensor
-  ledger::View meaning;  // for the ledger: what a storage of our own shows
+  int number = 0;  // the ledger's: of the storage, or of the imported tensor
+
+  Array() = default;
+  Array(const Description& description, unsigned char* own_storage, int storage_number)
+      : Description(description), storage(own_storage), number(storage_number) {}
 };
 
+// An array without a description and a storage; and the end of any array, without telling anybody.
+Array* Allocate();
+void Free(Array* array);
 // A new array with a storage of its own. The caller owns the one reference.
 Array* NewArray(const Layout& layout, const ElementType& type);
 // A new array with the elements of another, compact and in row-major order.
 Array* NewCopy(const Array& from);
 // What stands for the array at scheduling points. The caller holds a reference.
 const void* TokenOf(const Array& array);
-// What an export of the array means: the ledger's side of it.
-ledger::View Meaning(const Array& array);
 // One more reference to an array that the caller holds a reference to. Returns it.
 Array* Retain(Array* array);
 // Gives up a reference. The last one frees the array. Null is nothing.

@@ -117,7 +117,7 @@ class CapsuleSubject final : public Subject {
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
   void Start(int thread) override { python::MakeThreadState(thread); }
-  void Apply(int thread, const Operation& operation) override;
+  void Apply(int thread, Operation operation) override;
   bool NeedsFinish() override;
   void Finish(int thread) override { python::Drain(thread); }
   void End() override;
@@ -171,7 +171,7 @@ void CapsuleSubject::Begin(const Case& c) {
     python::DetachMain();
   }
   first_ = false;
-  ledger::Reset();
+  ledger::Reset(c.strategy == Strategy::kFree);
   finalize_.store(0, std::memory_order_relaxed);
   rounds_ = 0;
 }
@@ -191,6 +191,7 @@ void CapsuleSubject::NegotiateAs(int thread, const Question& question) {
 void CapsuleSubject::Reexport(int thread, Slot& slot, Kind kind) {
   Array* array = native_[thread];
   if (array == nullptr || !CanDescribe(*array, kind)) return;
+  Retain(array);
   PyObject* capsule = kind == Kind::kLegacy ? NewCapsule(ExportLegacy(array)) : NewCapsule(ExportVersioned(array, kind));
   DropObject(Swap(slot, capsule));
 }
@@ -243,7 +244,7 @@ void CapsuleSubject::ReleaseOnNewThread(int thread) {
   python::Attach(thread);
 }
 
-void CapsuleSubject::Apply(int thread, const Operation& operation) {
+void CapsuleSubject::Apply(int thread, Operation operation) {
   python::Attach(thread);
   DropQueued();
   Dispatch(thread, operation);

@@ -49,7 +49,7 @@ class Workers {
     for (int t = 0; t < kThreads; ++t) Send(t, kStart, std::memory_order_acq_rel);
   }
 
-  void Apply(int thread, const Operation& operation) {
+  void Apply(int thread, Operation operation) {
     std::uint64_t word = kApply | std::uint64_t{operation.code} << 8;
     for (unsigned a = 0; a < kMaxArguments; ++a) word |= std::uint64_t{operation.arguments[a]} << (16 + 8 * a);
     Send(thread, word, std::memory_order_relaxed);

@@ -99,19 +99,14 @@ Array* TakeOut(std::atomic<Array*>& box) {
   return array;
 }
 
-// Exports `array` and puts the struct into the handle; if that is occupied, deletes the struct again, as its owner.
+// Exports `array`, of which it takes over a reference, and puts the struct into the handle; if that is occupied, deletes the
+// struct again, as its owner.
 void ExportInto(Handle& handle, Array* array, Kind kind) {
-  if (!CanDescribe(*array, kind)) return;
+  if (!CanDescribe(*array, kind)) return Drop(array);
   const bool legacy = kind == Kind::kLegacy;
   const char* name = legacy ? kLegacyName : kVersionedName;
   void* tensor = legacy ? static_cast<void*>(ExportLegacy(array)) : ExportVersioned(array, kind);
   if (!Publish(handle, name, tensor)) DeleteUntaken(name, tensor);
-}
-
-void ExportNew(Handle& handle, Kind kind, const Layout& layout, const ElementType& type) {
-  Array* array = NewArray(layout, type);
-  ExportInto(handle, array, kind);
-  Drop(array);  // what was exported keeps the array alive (R4)
 }
 
 }  // namespace
@@ -124,10 +119,13 @@ std::unique_ptr<Subject> Exchange::Make(int twin) {
   return std::make_unique<Exchange>();
 }
 
-void Exchange::Begin(const Case& /*c*/) { ledger::Reset(); }
+void Exchange::Begin(const Case& c) {
+  threads_ = static_cast<int>(c.threads.size());
+  ledger::Reset(c.strategy == Strategy::kFree);
+}
 
 void Exchange::Reexport(int thread, Handle& handle, Kind kind) {
-  if (held_[thread] != nullptr) ExportInto(handle, held_[thread], kind);
+  if (held_[thread] != nullptr) ExportInto(handle, Retain(held_[thread]), kind);
 }
 
 void Exchange::Consume(int thread, Handle& handle, Step fails) {
@@ -137,11 +135,11 @@ void Exchange::Consume(int thread, Handle& handle, Step fails) {
 // Replaces what the thread holds; takes over the caller's reference.
 void Exchange::Hold(int thread, Array* array) { Drop(std::exchange(held_[thread], array)); }
 
-void Exchange::Apply(int thread, const Operation& operation) {
+void Exchange::Apply(int thread, Operation operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      ExportNew(handles_[a[0]], Kind{a[1]}, kLayouts[a[2]], kElementTypes[a[3]]);
+      ExportInto(handles_[a[0]], NewArray(kLayouts[a[2]], kElementTypes[a[3]]), Kind{a[1]});
       break;
     case kConsume:
       Consume(thread, handles_[a[0]], Step::kNever);
@@ -162,10 +160,10 @@ void Exchange::Apply(int thread, const Operation& operation) {
       Hold(thread, nullptr);
       break;
     case kGive:
-      Drop(Swap(boxes_[a[0]], std::exchange(held_[thread], nullptr)));
+      if (held_[thread] != nullptr) Drop(Swap(boxes_[a[0]], std::exchange(held_[thread], nullptr)));
       break;
     case kShare:
-      Drop(Swap(boxes_[a[0]], held_[thread] == nullptr ? nullptr : Retain(held_[thread])));
+      if (held_[thread] != nullptr) Drop(Swap(boxes_[a[0]], Retain(held_[thread])));
       break;
     case kTake:
       Hold(thread, TakeOut(boxes_[a[0]]));
@@ -177,8 +175,11 @@ void Exchange::Apply(int thread, const Operation& operation) {
 
 void Exchange::End() {
   for (Handle& handle : handles_) DropHandle(handle);
-  for (std::atomic<Array*>& box : boxes_) Drop(Swap(box, nullptr));
-  for (int thread = 0; thread < kMaxThreads; ++thread) Hold(thread, nullptr);
+  for (std::atomic<Array*>& box : boxes_) {
+    // Relaxed: all threads have ended.
+    if (box.load(std::memory_order_relaxed) != nullptr) Drop(Swap(box, nullptr));
+  }
+  for (int thread = 0; thread < threads_; ++thread) Hold(thread, nullptr);
   EndLoans();
   ledger::Judge();
 }

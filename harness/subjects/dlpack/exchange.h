@@ -23,7 +23,7 @@ class Exchange final : public Subject {
   static std::unique_ptr<Subject> Make(int twin);
 
   void Begin(const Case& c) override;
-  void Apply(int thread, const Operation& operation) override;
+  void Apply(int thread, Operation operation) override;
   void End() override;
 
  private:
@@ -34,6 +34,7 @@ class Exchange final : public Subject {
   Handle handles_[kHandles];                // any thread, by the functions of handle.h
   std::atomic<Array*> boxes_[kBoxes] = {};  // any thread; each owns a reference
   Array* held_[kMaxThreads] = {};           // each by its thread only; owns a reference
+  int threads_ = 0;                         // of the case
 };
 
 }  // namespace handoff::dlpack

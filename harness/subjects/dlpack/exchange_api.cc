@@ -10,6 +10,7 @@
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/meaning.h"
 
 namespace handoff::dlpack {
 namespace {
@@ -54,9 +55,7 @@ int Allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
     if (!Has(Defect::kAllocatorForgetsError)) set_error(context, "BufferError", "this library allocates on a CPU only");
     return -1;
   }
-  Array* array = NewArray(kLayouts[0], kElementTypes[0]);
-  *out = ExportVersioned(array, Kind::kVersioned);
-  Drop(array);
+  *out = ExportVersioned(NewArray(kLayouts[0], kElementTypes[0]), Kind::kVersioned);
   return 0;
 }
 
@@ -152,7 +151,7 @@ Array* ImportByApi(PyObject* object) {
 PyObject* WrapByApi(PyObject* like, Array* array, Kind kind) {
   const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
   if (api == nullptr) return nullptr;
-  DLManagedTensorVersioned* tensor = ExportVersioned(array, kind);
+  DLManagedTensorVersioned* tensor = ExportVersioned(Retain(array), kind);
   const int number = ledger::NumberOf(tensor);
   void* object = nullptr;
   HANDOFF_SYNC_POINT(ledger::TensorToken(number), "import by API");
@@ -166,7 +165,7 @@ void BorrowByApi(PyObject* object) {
   const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
   if (api != nullptr && api->dltensor_from_py_object_no_sync != nullptr) {
     Array view;
-    const ledger::View meaning = Meaning(*NativeArray(object));
+    const ledger::View& meaning = Meaning(*NativeArray(object));
     HANDOFF_SYNC_POINT(TokenOf(object), "borrow by API");
     if (Succeeded(api->dltensor_from_py_object_no_sync(object, &view.view), "dltensor_from_py_object_no_sync")) {
       if (Has(Defect::kApiViewOutlivesObject)) Py_CLEAR(object);
@@ -179,9 +178,10 @@ void BorrowByApi(PyObject* object) {
 Array* AllocateByApi(PyObject* like, bool elsewhere) {
   const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
   if (api == nullptr) return nullptr;
-  std::int64_t shape[ledger::kMaxRank];
-  std::int64_t strides[ledger::kMaxRank];
-  DLTensor prototype = Describe(kLayouts[0], kElementTypes[0], nullptr, shape, strides);
+  Description description = Describe(kLayouts[0], kElementTypes[0], nullptr);
+  DLTensor& prototype = description.view;
+  prototype.shape = description.shape;
+  prototype.strides = description.strides;
   if (elsewhere) prototype.device.device_type = kDLExtDev;
   void* stream = nullptr;
   if (!Succeeded(api->current_work_stream(prototype.device.device_type, 0, &stream), "current_work_stream") && !elsewhere) {

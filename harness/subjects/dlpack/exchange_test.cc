@@ -41,7 +41,7 @@ struct Step {
 // One execution, with at most one interleaving.
 void Execute(std::string_view twin, const std::vector<Step>& steps, Interleave at = {}, const std::vector<Step>& other = {}) {
   const auto subject = Exchange::Make(TwinNamed(Exchange::Twins(), twin));
-  subject->Begin(Case{});
+  subject->Begin(Case{.threads = std::vector<std::vector<Operation>>(kMaxThreads)});
   if (at.what != nullptr) {
     at.action = [&] {
       for (const Step& step : other) subject->Apply(step.thread, step.operation);
@@ -101,7 +101,7 @@ TEST(ExchangeTest, ArraysTravelThroughBoxes) {
 
 TEST(ExchangeTest, AReadOnlyArrayIsNotReexportedAsLegacy) {
   const auto subject = Exchange::Make(-1);
-  subject->Begin(Case{});
+  subject->Begin(Case{.threads = std::vector<std::vector<Operation>>(kMaxThreads)});
   subject->Apply(0, Export("read_only"));
   subject->Apply(0, Op("consume"));
   subject->Apply(0, Op("reexport", {1, ValueOf(kKindNames, "legacy")}));
@@ -214,7 +214,7 @@ TEST(ExchangeTwinTest, NullDeleterCalled) {
 // Thread 1 begins when thread 0 has ended, but nothing that ThreadSanitizer sees says so.
 int InTurn(std::string_view twin, const std::vector<Step>& steps) {
   const auto subject = Exchange::Make(TwinNamed(Exchange::Twins(), twin));
-  subject->Begin(Case{});
+  subject->Begin(Case{.threads = std::vector<std::vector<Operation>>(kMaxThreads)});
   std::atomic<int> turn{0};
   std::vector<std::thread> threads;
   threads.reserve(2);
@@ -256,7 +256,7 @@ TEST(ExchangeThreadsTest, RandomProgramsOfThreeFreeThreadsAreClean) {
   const auto operations = Exchange::Operations().operations;
   const auto subject = Exchange::Make(-1);
   for (unsigned program = 0; program < kPrograms; ++program) {
-    subject->Begin(Case{});
+    subject->Begin(Case{.threads = std::vector<std::vector<Operation>>(kMaxThreads)});
     std::vector<std::thread> threads;
     threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {

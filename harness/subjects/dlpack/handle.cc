@@ -42,7 +42,8 @@ Taken CheckThenRename(Handle& handle) {
   void* tensor = handle.tensor;
   HANDOFF_SYNC_POINT(&handle, "rename");
   handle.name = UsedName(name);
-  return {name, tensor, ledger::Consumed(tensor)};
+  ledger::Consumed(tensor);
+  return {name, tensor};
 }
 
 void CallDeleterByName(const char* name, void* tensor) {
@@ -80,11 +81,11 @@ Taken Take(Handle& handle, Step fails) {
   const char* name = Look(handle);
   if (!IsFresh(name) || !Claim(handle, name)) return {};  // R9: a used tensor is not taken again
   void* tensor = handle.tensor;
-  const int number = ledger::Consumed(tensor);
+  ledger::Consumed(tensor);
   // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
   const bool leave = fails == Step::kClaimed && Has(Defect::kRenameAfterFailureWindow);
   Settle(handle, leave ? name : UsedName(name));
-  return {name, tensor, number};
+  return {name, tensor};
 }
 
 void DropHandle(Handle& handle) {
@@ -101,8 +102,9 @@ const char* UsedName(const char* fresh) { return fresh == kLegacyName ? kUsedLeg
 
 Array* ImportTaken(const Taken& taken, Step fails) {
   if (taken.name == nullptr) return nullptr;
-  if (taken.name == kLegacyName) return ImportOrRefuse(static_cast<DLManagedTensor*>(taken.tensor), taken.number, fails);
-  return ImportOrRefuse(static_cast<DLManagedTensorVersioned*>(taken.tensor), taken.number, fails);
+  const int number = ledger::NumberOf(taken.tensor);
+  if (taken.name == kLegacyName) return ImportOrRefuse(static_cast<DLManagedTensor*>(taken.tensor), number, fails);
+  return ImportOrRefuse(static_cast<DLManagedTensorVersioned*>(taken.tensor), number, fails);
 }
 
 void DeleteUntaken(const char* name, void* tensor) {

@@ -25,12 +25,11 @@ struct Handle {
   void* tensor = nullptr;      // a managed tensor; owned by the handle under a fresh name, by its consumer under a used one
 };
 
-// What a consumer won: the fresh name, which tells the struct's kind, the struct, which it owns now, and the ledger's number. All
-// null if somebody else was faster.
+// What a consumer won: the fresh name, which tells the struct's kind, and the struct, which it owns now. Both null if somebody
+// else was faster.
 struct Taken {
   const char* name = nullptr;
   void* tensor = nullptr;
-  int number = 0;
 };
 
 // Puts a tensor into an empty handle. Returns false, and leaves the tensor to the caller, if it is not empty.

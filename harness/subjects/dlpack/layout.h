@@ -1,4 +1,5 @@
 // The tensors that the operations export: a closed table of layouts and a table of element types, small and nasty on purpose.
+// Compiled without sanitizers: reading a constant table is no access worth a switch.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -72,20 +73,26 @@ consteval auto NamesOf(const std::array<Row, kRows>& table) {
 inline constexpr auto kLayoutNames = NamesOf(kLayouts);
 inline constexpr auto kElementTypeNames = NamesOf(kElementTypes);
 
-// An empty description, of CPU number 0.
-inline constexpr DLTensor kNoTensor = {nullptr, {kDLCPU, 0}, 0, {kDLInt, 8, 1}, nullptr, nullptr, 0};
-
 // From one element to the next, in bits.
 constexpr int ItemBits(const DLDataType& type, bool padded) { return padded ? 8 : type.bits * type.lanes; }
 // Bytes of a storage, a multiple of 8.
 std::size_t StorageBytes(const ElementType& type);
 
-// What an export of this layout means, for the ledger.
-ledger::View ViewOf(const Layout& layout, const ElementType& type, int storage);
+// The unit of Layout::pointer and Layout::offset, in bytes.
+constexpr std::int64_t UnitBytes(const ElementType& type) {
+  const int bytes = ItemBits(type.type, type.padded) / 8;
+  return bytes > 0 ? bytes : 1;
+}
 
-// The DLTensor that describes it. `shape` and `strides` hold kMaxRank values each, are filled in here and belong to the caller,
-// who keeps them as long as the tensor.
-DLTensor Describe(const Layout& layout, const ElementType& type, unsigned char* storage, std::int64_t* shape,
-                  std::int64_t* strides);
+// A DLTensor with the shape and strides that it points to, or will point to once they are where they stay; as far as its rank
+// goes.
+struct Description {
+  DLTensor view;
+  std::int64_t shape[ledger::kMaxRank];
+  std::int64_t strides[ledger::kMaxRank];
+  bool null_strides = false;  // a legacy export leaves the strides out
+  bool padded = false;        // elements below one byte take a byte each
+};
+Description Describe(const Layout& layout, const ElementType& type, unsigned char* storage);
 
 }  // namespace handoff::dlpack

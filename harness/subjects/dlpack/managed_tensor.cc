@@ -5,6 +5,7 @@
 #include "harness/case/case.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/dlpack/meaning.h"
 
 // Bit 2, which headers before 1.1 do not name.
 #ifndef DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
@@ -30,26 +31,20 @@ void DeleteExport(Managed* self) {
   Drop(static_cast<Array*>(EndExport(self)));
 }
 
-// R4: the reference keeps the payload alive until the deleter is called, whatever the producer does with its own.
-Array* KeptAlive(Array* array) { return Has(Defect::kExportWithoutRetain) ? nullptr : Retain(array); }
-
-const char* RefusalOf(Kind kind) {
-  switch (kind) {
-    case Kind::kOtherDevice:
-      return "R23";
-    case Kind::kDeviceNumber:
-      return "R21a";
-    case Kind::kNegativeRank:
-      return "R16";
-    default:
-      return nullptr;
-  }
+// R4: the reference keeps the payload alive until the deleter is called.
+template <typename Managed>
+Managed* ExportOwned(Array* array, Kind kind) {
+  const bool keep = !Has(Defect::kExportWithoutRetain);
+  Managed* tensor = NewExport<Managed>(*array, kind, keep ? array : nullptr, DeleteExport<Managed>);
+  if (!keep) Drop(array);
+  return tensor;
 }
 
 void Stamp(DLManagedTensor& /*tensor*/, Kind /*kind*/, const Array& /*array*/) {}
 void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
   DLTensor& t = tensor.dl_tensor;
   tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  tensor.flags = 0;
   if (kind == Kind::kNextMajor) ++tensor.version.major;
   if (kind == Kind::kReadOnly || array.read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
@@ -74,13 +69,6 @@ void Lend(DLManagedTensor& /*tensor*/) {}
 void Lend(DLManagedTensorVersioned& tensor) {
   loans[loan_count.fetch_add(1, std::memory_order_relaxed)] = {&tensor, tensor.deleter};
   tensor.deleter = nullptr;
-}
-
-void TellLedger(const void* tensor, const Array& array, Kind kind) {
-  ledger::View view = Meaning(array);
-  view.foreign = kind == Kind::kNextMajor;
-  if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
-  ledger::Exported(tensor, view);
 }
 
 // --- Consumer ---
@@ -138,8 +126,7 @@ Array* NewImport(const DLTensor& from, int number, Step fails) {
     ledger::Returned(number);
     return nullptr;
   }
-  HANDOFF_SYNC_POINT(nullptr, "allocate array");
-  auto* array = new Array;
+  Array* array = Allocate();
   array->number = number;
   if (fails != Step::kAllocated) CopyView(from, *array);
   if (fails == Step::kNever) {
@@ -148,7 +135,7 @@ Array* NewImport(const DLTensor& from, int number, Step fails) {
   }
   ledger::Returned(number);
   if (fails == Step::kNever) return array;
-  delete array;
+  Free(array);
   return nullptr;
 }
 
@@ -174,8 +161,7 @@ bool CanDescribe(const Array& array, Kind kind) { return kind != Kind::kLegacy |
 
 template <typename Managed>
 Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(Managed* self)) {
-  HANDOFF_SYNC_POINT(nullptr, "allocate managed tensor");
-  auto* block = new Block<Managed>{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below
+  auto* block = new Block<Managed>;
   DLTensor& t = block->tensor.dl_tensor;
   t = array.view;
   for (int d = 0; d < t.ndim; ++d) {
@@ -190,15 +176,14 @@ Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(M
   block->tensor.deleter = deleter;
   Stamp(block->tensor, kind, array);
   if (kind == Kind::kNoDeleter) Lend(block->tensor);
-  TellLedger(&block->tensor, array, kind);
+  TellExport(&block->tensor, array, kind);
   return &block->tensor;
 }
 
 template <typename Managed>
 void* EndExport(Managed* self) {
-  const int number = ledger::DeleterCalled(self);
+  ledger::DeleterCalled(self);
   void* owner = self->manager_ctx;
-  HANDOFF_SYNC_POINT(ledger::TensorToken(number), "free managed tensor");
   delete reinterpret_cast<Block<Managed>*>(self);
   return owner;
 }
@@ -208,13 +193,9 @@ template DLManagedTensorVersioned* NewExport(const Array&, Kind, void*, void (*)
 template void* EndExport(DLManagedTensor*);
 template void* EndExport(DLManagedTensorVersioned*);
 
-DLManagedTensor* ExportLegacy(Array* array) {
-  return NewExport<DLManagedTensor>(*array, Kind::kLegacy, KeptAlive(array), DeleteExport<DLManagedTensor>);
-}
+DLManagedTensor* ExportLegacy(Array* array) { return ExportOwned<DLManagedTensor>(array, Kind::kLegacy); }
 
-DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) {
-  return NewExport<DLManagedTensorVersioned>(*array, kind, KeptAlive(array), DeleteExport<DLManagedTensorVersioned>);
-}
+DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) { return ExportOwned<DLManagedTensorVersioned>(array, kind); }
 
 void EndLoans() {
   for (int i = loan_count.load(std::memory_order_relaxed); i > 0 && !ledger::Held(loans[i - 1].tensor); --i) {

@@ -42,7 +42,8 @@ Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(M
 template <typename Managed>
 void* EndExport(Managed* self);
 
-// The pure C++ producer: the managed tensor holds a reference to `array` until its deleter is called, by any thread.
+// The pure C++ producer: the managed tensor takes over the caller's reference to `array` and holds it until its deleter is
+// called, by any thread.
 DLManagedTensor* ExportLegacy(Array* array);
 DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind);
 // Ends the tensors of kind kNoDeleter, the newest first, since it may keep alive what an older one lent, as far as nobody holds

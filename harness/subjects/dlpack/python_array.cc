@@ -80,10 +80,7 @@ Managed* ExportPython(PyObject* self, Kind kind) {
 
 // A copy belongs to no Python object: the pure C++ producer serves it.
 PyObject* ExportCopy(const Array& from) {
-  Array* copy = NewCopy(from);
-  PyObject* capsule = NewCapsule(ExportVersioned(copy, Has(Defect::kCopiedFlagMissing) ? Kind::kVersioned : Kind::kCopied));
-  Drop(copy);
-  return capsule;
+  return NewCapsule(ExportVersioned(NewCopy(from), Has(Defect::kCopiedFlagMissing) ? Kind::kVersioned : Kind::kCopied));
 }
 
 PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {

@@ -36,11 +36,11 @@ Taken TakeUnlocked(PyObject* capsule, Step fails) {
     PyErr_Clear();
     return {};
   }
-  const int number = ledger::Consumed(tensor);
+  ledger::Consumed(tensor);
   HANDOFF_SYNC_POINT(CapsuleToken(capsule), "rename");
   // Renamed before anything that can fail, so that there is no moment in which both sides own the tensor.
   if (fails != Step::kClaimed || !Has(Defect::kRenameAfterFailureWindow)) PyCapsule_SetName(capsule, UsedName(name));
-  return {name, tensor, number};
+  return {name, tensor};
 }
 
 // The context holds what stands for the capsule at points: written before anybody else can see it, and never again.
