@@ -39,6 +39,17 @@ if(handoff_clang)
   list(APPEND handoff_uninstrumented ${handoff_no_coverage})
 endif()
 
+# Line coverage of the subjects (scripts/handoff coverage). The counters lie in a file that is mapped into memory and shared with every
+# forked child: children leave by _exit, and nothing of theirs is lost.
+set(handoff_line_coverage)
+if(HANDOFF_COVERAGE)
+  if(NOT handoff_clang)
+    message(FATAL_ERROR "HANDOFF_COVERAGE: expected clang, found ${CMAKE_CXX_COMPILER_ID}; leave it off or choose another compiler.")
+  endif()
+  set(handoff_line_coverage -fprofile-instr-generate -fcoverage-mapping "SHELL:-mllvm -runtime-counter-relocation")
+  list(APPEND handoff_coverage ${handoff_line_coverage})
+endif()
+
 # --- The sanitizer's runtime, with its access functions renamed ----------------------------------------------------------------------------
 
 set(handoff_access_points OFF)
@@ -125,6 +136,9 @@ endif()
 # Links the sanitizer's runtime into an executable, and exports its symbols to modules that are loaded later.
 function(handoff_link_runtime name)
   target_link_libraries(${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  if(HANDOFF_COVERAGE)
+    target_link_options(${name} PRIVATE -fprofile-instr-generate)
+  endif()
   # Whole, else the linker leaves out those of our stand-ins (pthread_mutex_lock, ...) for which the runtime has a weak definition.
   add_dependencies(${name} handoff_schedule)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:handoff_schedule>)
@@ -170,6 +184,9 @@ function(handoff_uninstrumented_library name)
     target_compile_definitions(${name} PRIVATE HANDOFF_ACCESS_POINTS=1)
   else()
     target_compile_definitions(${name} PRIVATE HANDOFF_ACCESS_POINTS=0)
+  endif()
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/subjects/")
+    target_compile_options(${name} PRIVATE ${handoff_line_coverage})
   endif()
   if(HANDOFF_TESTS AND handoff_clang)
     find_program(HANDOFF_NM NAMES llvm-nm nm HINTS ${compiler_dir} REQUIRED)

@@ -14,15 +14,16 @@ from handoff_tool.progress import Progress
 
 PLAIN = ("plain", "gcc")  # no sanitizer: unit tests with clang, and with GCC
 FUZZ = "fuzz/all"  # CMake's name for whatever the folder fuzz/ defines, without the unit tests
-PRESETS = (*interpreter.SANITIZERS, *PLAIN)
+COVERAGE = "coverage"  # AddressSanitizer, and counters for the lines of the subjects
+PRESETS = (*interpreter.SANITIZERS, *PLAIN, COVERAGE)
 
 
 def folder(preset: str) -> Path:
     return ROOT / "build" / preset
 
 
-def binary(target: str, sanitizer: str) -> Path:
-    return folder(sanitizer) / "fuzz" / target
+def binary(target: str, preset: str) -> Path:
+    return folder(preset) / "fuzz" / target
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ def definitions(parts: setup.Parts, preset: str) -> dict[str, str]:
     # Paths with the major version in them, as whatever `clang` means may change while a build folder lives on.
     compilers = ("gcc", "g++") if preset == "gcc" else (parts.chain.cc, parts.chain.cxx)
     chosen = {"CMAKE_C_COMPILER": compilers[0], "CMAKE_CXX_COMPILER": compilers[1], "HANDOFF_DLPACK_INCLUDE": str(parts.dlpack)}
-    if preset in parts.manifests:
-        chosen["HANDOFF_PYTHON_MANIFEST"] = str(parts.manifests[preset])
+    sanitizer = "address" if preset == COVERAGE else preset
+    if sanitizer in parts.manifests:
+        chosen["HANDOFF_PYTHON_MANIFEST"] = str(parts.manifests[sanitizer])
     if objcopy := parts.chain.tool("llvm-objcopy"):
         chosen["HANDOFF_OBJCOPY"] = objcopy
     return chosen

@@ -133,6 +133,9 @@ def parser() -> Parser:
 
     files(verb("explain", verbs_of.explain, "Run a case file once and print the finding alone."))
 
+    added = verb("coverage", verbs_of.coverage, "Say which lines of the subjects the committed corpus reaches.")
+    added.add_argument("names", metavar="TARGET", nargs="*", help="targets to run (default: all but the canaries; see 'list')")
+
     added = verb("bench", verbs_of.bench, "Measure: executions per second, or how many findings replay.")
     added.add_argument(
         "kind", metavar="KIND", type=one_of("kind of benchmark", bench.KINDS), help=f"one of {', '.join(bench.KINDS)}"

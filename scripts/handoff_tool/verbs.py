@@ -10,6 +10,7 @@ from typing import Any
 
 from handoff_tool import bench as benches
 from handoff_tool import builds, campaign, canaries, findings, interpreter, sources, suite, targets
+from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
@@ -121,6 +122,14 @@ def explain(args: argparse.Namespace, cache: Cache) -> int:
     found = [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]
     _emit(args, {"findings": found}, "\n".join(r.report or replays.verdict(r) for r in results))
     return replays.exit_code(results)
+
+
+def coverage(args: argparse.Namespace, cache: Cache) -> int:
+    names = [choose("target", name, targets.declared()) for name in args.names] or coverages.default_targets()
+    builds.build(cache, builds.COVERAGE, names, Progress(1, cache.logs))
+    found = coverages.measure(names)
+    _emit(args, coverages.summary(found), coverages.text(found))
+    return CLEAN
 
 
 def bench(args: argparse.Namespace, cache: Cache) -> int:
