@@ -1,0 +1,42 @@
+// Which twin this process runs: the one place where the designs are wrong on purpose. As in harness/subjects/dlpack/defect.h, the
+// safe code and its defect stand side by side; the tables of twins (object_slot.cc) say which public issue each one puts back.
+#pragma once
+
+#include <cstdint>
+
+namespace handoff::interpreter {
+
+enum class Defect : std::uint8_t {
+  kNone,
+  // Of the count-driven slot.
+  kFlagBeforeIncref,
+  kNoUndo,
+  kLockCountsFirst,
+  kIncrefForTryIncref,
+  kTryIncrefUnpinned,
+  kSlotNotCleared,
+  kLoserDropsFirst,
+  kSlotCheckedThenStored,
+  kFlagInWordOfItsOwn,
+  kCopyWithoutIncref,
+  // Of the tag.
+  kTagCheckedThenStored,
+  kTagOverwritten,
+  kTagIgnored,
+  kNoResurrection,
+  kFlipAfterDrop,
+  kSlotKeepsDeadWrapper,
+  kHermeticWrapperStored,
+  kReleaseUnattached,
+  kReleaseInWrongInterpreter,
+  kWithoutGil,
+  kDisarmWithoutWaiting,
+  kRelaxedDisarm,
+};
+
+// Once, before the first execution.
+void Install(Defect defect);
+// Whether this process runs that defect. Any thread. Not instrumented, so a case means the same schedule on every twin.
+bool Has(Defect defect);
+
+}  // namespace handoff::interpreter

@@ -1,0 +1,362 @@
+#include "harness/subjects/interpreter/object_slot.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "harness/schedule/point.h"
+#include "harness/subjects/interpreter/defect.h"
+#include "harness/subjects/interpreter/watch.h"
+
+namespace handoff::interpreter {
+namespace {
+
+enum Code : std::uint8_t {
+  kNew,
+  kWrap,
+  kUnwrap,
+  kCopy,
+  kDrop,
+  kDropWrapper,
+  kWeak,
+  kLock,
+  kGive,
+  kTake,
+  kPass,
+  kReceive,
+  kCollect,
+  kDisarm
+};
+enum Design : std::uint8_t { kTag, kCountGil, kCountFree, kDesigns };
+enum How : std::uint8_t { kCopied, kMoved, kHermetic, kHows };
+
+constexpr std::array<std::string_view, kDesigns> kDesignNames = {"tag", "count_gil", "count_free"};
+constexpr std::array<std::string_view, kHows> kHowNames = {"copied", "moved", "hermetic"};
+constexpr Argument kDesign{"design", kDesigns, kDesignNames};
+constexpr Argument kHow{"how", kHows, kHowNames};
+constexpr Argument kInterpreter{"interpreter", 2};  // of the tag's two; the others have one
+
+const std::array<OperationKind, 14> kOperations = {{
+    {"new", {kDesign, kInterpreter}, 2, 1},
+    {"wrap", {kDesign, kHow, kInterpreter}, 3, 5},
+    {"unwrap", {kDesign}, 1, 2},
+    {"copy", {kDesign}, 1, 2},
+    {"drop", {kDesign, kInterpreter}, 2, 4},
+    {"drop_wrapper", {kDesign}, 1, 4},
+    {"weak", {kDesign}, 1, 1},
+    {"lock", {kDesign}, 1, 3},
+    {"give", {kDesign}, 1, 2},
+    {"take", {kDesign}, 1, 2},
+    {"pass", {kDesign}, 1, 2},
+    {"receive", {kDesign, kInterpreter}, 2, 2},
+    {"collect", {kDesign, kInterpreter}, 2, 1},
+    {"disarm", {kInterpreter}, 1, 1},
+}};
+const Alphabet kAlphabet = {kOperations};
+
+struct TwinOf {
+  Twin twin;
+  Defect defect;
+};
+constexpr std::array<TwinOf, 22> kTable = {{
+    {{"flag_before_incref", "smallest breach of C1: the flag can be seen before the reference is taken that it calls for",
+      "protocol"},
+     Defect::kFlagBeforeIncref},
+    {{"no_undo", "smallest breach of C6: a reference taken for others' sake is kept although they went", "missing-delete"},
+     Defect::kNoUndo},
+    {{"lock_counts_first", "the first weak lock of pytorch/pytorch#167564: it counts up, then takes a wrapper that may be going",
+      "protocol"},
+     Defect::kLockCountsFirst},
+    {{"incref_for_try_incref", "wjakob/nanobind#864: a lookup takes a reference to a wrapper whose last one is gone", "address"},
+     Defect::kIncrefForTryIncref},
+    {{"try_incref_unpinned", "smallest breach of PEP 703's rule: a conditional incref of a wrapper that may be freed", "address"},
+     Defect::kTryIncrefUnpinned},
+    {{"slot_not_cleared", "smallest breach of C2: the slot leads to a wrapper that was freed", "delete-while-held"},
+     Defect::kSlotNotCleared},
+    {{"loser_drops_first",
+      "smallest breach of C8: the loser of a race drops what keeps the winner's wrapper alive, then takes that one", "address"},
+     Defect::kLoserDropsFirst},
+    {{"slot_checked_then_stored", "pytorch/pytorch#179767: two threads find no wrapper and both store one", "protocol"},
+     Defect::kSlotCheckedThenStored},
+    {{"flag_in_word_of_its_own", "smallest breach of C1: flag and count are seen at two moments", "protocol"},
+     Defect::kFlagInWordOfItsOwn},
+    {{"copy_without_incref", "smallest breach of C3: a copy from the wrapper's own reference does not keep the wrapper",
+      "protocol"},
+     Defect::kCopyWithoutIncref},
+    {{"tag_checked_then_stored", "pytorch/pytorch#57756: two interpreters find no tag and both store theirs", "protocol"},
+     Defect::kTagCheckedThenStored},
+    {{"tag_overwritten", "pytorch/pytorch#64548: a caller is wrongly sure that the object is new, and its wrapper is lost",
+      "protocol"},
+     Defect::kTagOverwritten},
+    {{"tag_ignored", "pytorch/pytorch#58238: an interpreter is handed another one's wrapper", "no-thread-state"},
+     Defect::kTagIgnored},
+    {{"no_resurrection", "pytorch/pytorch#75932: a wrapper ends although the native object is still held", "protocol"},
+     Defect::kNoResurrection},
+    {{"flip_after_drop", "smallest breach of O5: the reference is dropped before the native object owns the wrapper",
+      "delete-while-held"},
+     Defect::kFlipAfterDrop},
+    {{"slot_keeps_dead_wrapper", "smallest breach of O4: the slot leads to a wrapper that was freed", "delete-while-held"},
+     Defect::kSlotKeepsDeadWrapper},
+    {{"hermetic_wrapper_stored", "smallest breach of hermetic mode: a caller's own wrapper goes into the slot", "wrong-value"},
+     Defect::kHermeticWrapperStored},
+    {{"release_unattached", "numpy/numpy#22507: the native side drops its reference without a thread state", "no-thread-state"},
+     Defect::kReleaseUnattached},
+    {{"release_in_wrong_interpreter", "pybind/pybind11#5965: some interpreter is attached, but not the wrapper's",
+      "no-thread-state"},
+     Defect::kReleaseInWrongInterpreter},
+    {{"without_gil", "pytorch/pytorch#169136: the tag's design in an interpreter without a GIL", "thread"}, Defect::kWithoutGil},
+    {{"disarm_without_waiting", "pytorch's disarm(): code is unloaded while calls are under way", "use-after-delete"},
+     Defect::kDisarmWithoutWaiting},
+    {{"relaxed_disarm", "smallest breach of D2: calls are counted, but order nothing", "thread"}, Defect::kRelaxedDisarm},
+}};
+
+constexpr auto kTwins = [] {
+  std::array<Twin, kTable.size()> twins;
+  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
+  return twins;
+}();
+
+// Acquire and release: what lies in a box was used by whoever put it there, and will be by whoever takes it.
+template <typename T>
+T* Swap(std::atomic<T*>& box, T* object) {
+  HANDOFF_SYNC_POINT(&box, "swap box");
+  return box.exchange(object, std::memory_order_acq_rel);
+}
+
+}  // namespace
+
+const Alphabet& ObjectSlot::Operations() { return kAlphabet; }
+std::span<const Twin> ObjectSlot::Twins() { return kTwins; }
+
+std::unique_ptr<Subject> ObjectSlot::Make(int twin) {
+  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  return std::make_unique<ObjectSlot>();
+}
+
+void ObjectSlot::Begin(const Case& c) {
+  threads_ = static_cast<int>(c.threads.size());
+  watch::Reset();
+  ForgetThreads();
+  for (int i = 0; i < kInterpreters; ++i) {
+    tags_[i].emplace(Has(Defect::kWithoutGil) ? Mode::kFreeThreaded : Mode::kGil, i);
+    disarmed_[i].store(false, std::memory_order_relaxed);
+  }
+  TagNative* native = tag::New();
+  for (int t = 0; t < threads_; ++t) tag_held_[t].native = t == 0 ? native : tag::Copy(native);
+  for (int mode = 0; mode < kCountModes; ++mode) {
+    runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded);
+    CountNative* counted = count::New(*runtimes_[mode]);
+    for (int t = 0; t < threads_; ++t) {
+      count_held_[t][mode].native = t == 0 ? counted : count::Copy(t, counted);
+      count::CopyWeak(counted);
+      count_held_[t][mode].weak = counted;
+    }
+  }
+}
+
+void ObjectSlot::DropTagWrapper(int thread, TagWrapper* wrapper) {
+  if (wrapper == nullptr) return;
+  const Attached attached(thread, wrapper->tag->runtime());
+  Decref(thread, wrapper);
+}
+
+void ObjectSlot::DropCountWrapper(int thread, CountWrapper* wrapper) {
+  if (wrapper == nullptr) return;
+  const Attached attached(thread, *wrapper->home);
+  Decref(thread, wrapper);
+}
+
+// A thread holds one wrapper at a time: the old one goes first.
+void ObjectSlot::WrapTag(int thread, Tag& tag, bool hermetic, bool fresh) {
+  TagHeld& held = tag_held_[thread];
+  if (held.native == nullptr) return;
+  DropTagWrapper(thread, std::exchange(held.wrapper, nullptr));
+  const Attached attached(thread, tag.runtime());
+  held.wrapper = tag::Wrap(thread, tag, held.native, hermetic, fresh);
+  if (hermetic && held.wrapper != nullptr) watch::HermeticReturned(held.native->number, held.wrapper->number);
+}
+
+void ObjectSlot::WrapCount(int thread, int mode, bool moved) {
+  CountHeld& held = count_held_[thread][mode];
+  if (held.native == nullptr) return;
+  DropCountWrapper(thread, std::exchange(held.wrapper, nullptr));
+  const Attached attached(thread, *runtimes_[mode]);
+  held.wrapper = count::Wrap(thread, held.native, moved);
+  if (moved) held.native = nullptr;
+}
+
+void ObjectSlot::ApplyToTag(int thread, const Operation& operation) {
+  const auto& a = operation.arguments;
+  TagHeld& held = tag_held_[thread];
+  switch (operation.code) {
+    case kNew:
+      if (TagNative* old = std::exchange(held.native, tag::New()); old != nullptr) tag::Drop(thread, old);
+      WrapTag(thread, *tags_[a[1]], false, true);
+      break;
+    case kWrap:
+      WrapTag(thread, *tags_[a[2]], a[1] == kHermetic, false);
+      break;
+    case kUnwrap:
+      if (held.wrapper != nullptr) {
+        TagNative* native = nullptr;
+        {
+          const Attached attached(thread, held.wrapper->tag->runtime());
+          native = tag::Unwrap(held.wrapper);
+        }
+        if (TagNative* old = std::exchange(held.native, native); old != nullptr) tag::Drop(thread, old);
+      }
+      break;
+    case kCopy:
+      if (held.native != nullptr) tag::Drop(thread, tag::Copy(held.native));
+      break;
+    case kDrop:
+      // Attached to whichever interpreter: it need not be the wrapper's.
+      if (TagNative* old = std::exchange(held.native, nullptr); old != nullptr) {
+        if (a[1] == 0) {
+          tag::Drop(thread, old);
+        } else {
+          const Attached attached(thread, tags_[1]->runtime());
+          tag::Drop(thread, old);
+        }
+      }
+      break;
+    case kDropWrapper:
+      DropTagWrapper(thread, std::exchange(held.wrapper, nullptr));
+      break;
+    case kGive:
+      if (held.native == nullptr) break;
+      if (TagNative* old = Swap(boxes_.tag_native, std::exchange(held.native, nullptr)); old != nullptr) tag::Drop(thread, old);
+      break;
+    case kTake:
+      if (TagNative* taken = Swap<TagNative>(boxes_.tag_native, nullptr); taken != nullptr) {
+        if (TagNative* old = std::exchange(held.native, taken); old != nullptr) tag::Drop(thread, old);
+      }
+      break;
+    case kPass:
+      if (held.wrapper == nullptr) break;
+      DropTagWrapper(thread, Swap(boxes_.tag_wrapper[held.wrapper->tag->number()], std::exchange(held.wrapper, nullptr)));
+      break;
+    case kReceive:
+      if (TagWrapper* taken = Swap<TagWrapper>(boxes_.tag_wrapper[a[1]], nullptr); taken != nullptr)
+        DropTagWrapper(thread, std::exchange(held.wrapper, taken));
+      break;
+    default:  // no weak references in this design, and its collector does nothing without cycles
+      break;
+  }
+}
+
+void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) {
+  CountHeld& held = count_held_[thread][mode];
+  switch (operation.code) {
+    case kNew:
+      if (CountNative* old = std::exchange(held.native, count::New(*runtimes_[mode])); old != nullptr) count::Drop(thread, old);
+      break;
+    case kWrap:
+      WrapCount(thread, mode, operation.arguments[1] == kMoved);
+      break;
+    case kUnwrap:
+      if (held.wrapper != nullptr) {
+        CountNative* native = nullptr;
+        {
+          const Attached attached(thread, *runtimes_[mode]);
+          native = count::Unwrap(thread, held.wrapper);
+        }
+        if (CountNative* old = std::exchange(held.native, native); old != nullptr) count::Drop(thread, old);
+      }
+      break;
+    case kCopy:
+      if (held.native != nullptr) count::Drop(thread, count::Copy(thread, held.native));
+      break;
+    case kDrop:
+      if (CountNative* old = std::exchange(held.native, nullptr); old != nullptr) count::Drop(thread, old);
+      break;
+    case kDropWrapper:
+      DropCountWrapper(thread, std::exchange(held.wrapper, nullptr));
+      break;
+    case kWeak:
+      if (held.native == nullptr) break;
+      count::CopyWeak(held.native);
+      if (CountNative* old = std::exchange(held.weak, held.native); old != nullptr) count::DropWeak(old);
+      break;
+    case kLock: {
+      const bool held_strongly = held.native != nullptr && held.native == held.weak;
+      CountNative* locked = held.weak == nullptr ? nullptr : count::Lock(thread, held.weak);
+      if (locked == nullptr) {
+        if (held_strongly) watch::WronglyExpired(held.weak->number);
+        break;
+      }
+      if (CountNative* old = std::exchange(held.native, locked); old != nullptr) count::Drop(thread, old);
+      break;
+    }
+    case kGive:
+      if (held.native == nullptr) break;
+      if (CountNative* old = Swap(boxes_.count_native[mode], std::exchange(held.native, nullptr)); old != nullptr)
+        count::Drop(thread, old);
+      break;
+    case kTake:
+      if (CountNative* taken = Swap<CountNative>(boxes_.count_native[mode], nullptr); taken != nullptr) {
+        if (CountNative* old = std::exchange(held.native, taken); old != nullptr) count::Drop(thread, old);
+      }
+      break;
+    case kPass:
+      if (held.wrapper == nullptr) break;
+      DropCountWrapper(thread, Swap(boxes_.count_wrapper[mode], std::exchange(held.wrapper, nullptr)));
+      break;
+    case kReceive:
+      if (CountWrapper* taken = Swap<CountWrapper>(boxes_.count_wrapper[mode], nullptr); taken != nullptr)
+        DropCountWrapper(thread, std::exchange(held.wrapper, taken));
+      break;
+    case kCollect: {
+      // A collection looks at every object with the world stopped.
+      const Attached attached(thread, *runtimes_[mode]);
+      runtimes_[mode]->StopTheWorld(thread);
+      runtimes_[mode]->StartTheWorld(thread);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void ObjectSlot::Apply(int thread, Operation operation) {
+  if (operation.code == kDisarm) {
+    const int interpreter = operation.arguments[0];
+    HANDOFF_SYNC_POINT(&disarmed_[interpreter], "choose who disarms");
+    if (disarmed_[interpreter].exchange(true, std::memory_order_relaxed)) return;
+    tags_[interpreter]->Disarm();
+  } else if (operation.arguments[0] == kTag) {
+    ApplyToTag(thread, operation);
+  } else {
+    ApplyToCount(thread, operation.arguments[0] - kCountGil, operation);
+  }
+}
+
+void ObjectSlot::End() {
+  for (int mode = 0; mode < kCountModes; ++mode) {
+    for (int t = 0; t < threads_; ++t) {
+      if (count_held_[t][mode].native != nullptr) count::CheckOwnership(*count_held_[t][mode].native);
+    }
+  }
+  for (int t = 0; t < threads_; ++t) {
+    DropTagWrapper(0, std::exchange(tag_held_[t].wrapper, nullptr));
+    if (TagNative* native = std::exchange(tag_held_[t].native, nullptr); native != nullptr) tag::Drop(0, native);
+    for (CountHeld& held : count_held_[t]) {
+      DropCountWrapper(0, std::exchange(held.wrapper, nullptr));
+      if (CountNative* native = std::exchange(held.native, nullptr); native != nullptr) count::Drop(0, native);
+    }
+  }
+  for (auto& box : boxes_.tag_wrapper) DropTagWrapper(0, Swap<TagWrapper>(box, nullptr));
+  if (TagNative* native = Swap<TagNative>(boxes_.tag_native, nullptr); native != nullptr) tag::Drop(0, native);
+  for (int mode = 0; mode < kCountModes; ++mode) {
+    DropCountWrapper(0, Swap<CountWrapper>(boxes_.count_wrapper[mode], nullptr));
+    if (CountNative* native = Swap<CountNative>(boxes_.count_native[mode], nullptr); native != nullptr) count::Drop(0, native);
+    for (int t = 0; t < threads_; ++t) {
+      if (CountNative* weak = std::exchange(count_held_[t][mode].weak, nullptr); weak != nullptr) count::DropWeak(weak);
+    }
+  }
+  watch::Judge();
+  for (auto& tag : tags_) tag.reset();
+  for (auto& runtime : runtimes_) runtime.reset();
+}
+
+}  // namespace handoff::interpreter

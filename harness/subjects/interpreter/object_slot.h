@@ -1,0 +1,69 @@
+// Threads wrap, unwrap, copy, drop and lock native objects whose wrappers live in an interpreter, by three designs: the
+// interpreter tag with its flip of ownership (two interpreters, each with a GIL), and the count-driven slot with and without a
+// GIL. Runs on fibers, in a modelled interpreter (runtime.h).
+//
+// Of each design there is one native object at the start, which every thread holds strongly and weakly.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "harness/subjects/interpreter/count_slot.h"
+#include "harness/subjects/interpreter/tag_slot.h"
+#include "harness/subjects/subject.h"
+
+namespace handoff::interpreter {
+
+class ObjectSlot final : public Subject {
+ public:
+  // Operations, in the order of their codes: append only.
+  static const Alphabet& Operations();
+  static std::span<const Twin> Twins();
+  // `twin` as in Target::make.
+  static std::unique_ptr<Subject> Make(int twin);
+
+  void Begin(const Case& c) override;
+  void Apply(int thread, Operation operation) override;
+  void End() override;
+
+ private:
+  static constexpr int kInterpreters = 2;
+  static constexpr int kCountModes = 2;
+
+  // What a thread holds of one design; used by that thread only, each field owns a reference.
+  struct TagHeld {
+    TagNative* native = nullptr;
+    TagWrapper* wrapper = nullptr;
+  };
+  struct CountHeld {
+    CountNative* native = nullptr;
+    CountNative* weak = nullptr;
+    CountWrapper* wrapper = nullptr;
+  };
+  // What lies about for any thread to take; each owns a reference.
+  struct Boxes {
+    std::atomic<TagNative*> tag_native{nullptr};
+    std::atomic<CountNative*> count_native[kCountModes] = {};
+    std::atomic<CountWrapper*> count_wrapper[kCountModes] = {};
+    std::atomic<TagWrapper*> tag_wrapper[kInterpreters] = {};
+  };
+
+  void ApplyToTag(int thread, const Operation& operation);
+  void ApplyToCount(int thread, int mode, const Operation& operation);
+  void WrapTag(int thread, Tag& tag, bool hermetic, bool fresh);
+  void WrapCount(int thread, int mode, bool moved);
+  void DropTagWrapper(int thread, TagWrapper* wrapper);
+  void DropCountWrapper(int thread, CountWrapper* wrapper);
+
+  int threads_ = 0;                               // of the case
+  std::optional<Tag> tags_[kInterpreters];        // from Begin to End
+  std::optional<Runtime> runtimes_[kCountModes];  // from Begin to End; 0 has a GIL, 1 is free-threaded
+  TagHeld tag_held_[kMaxThreads];
+  CountHeld count_held_[kMaxThreads][kCountModes];
+  Boxes boxes_;
+  std::atomic<bool> disarmed_[kInterpreters] = {};  // each tag is disarmed once
+};
+
+}  // namespace handoff::interpreter

@@ -1,0 +1,188 @@
+#include "harness/subjects/interpreter/object_slot.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/case/text.h"
+#include "harness/subjects/interpreter/watch.h"
+
+namespace handoff::interpreter {
+namespace {
+
+std::vector<Case> Seeds() {
+  std::vector<Case> cases;
+  for (const auto& file : std::filesystem::directory_iterator("corpus/object_slot/seed")) {
+    std::ifstream stream(file.path());
+    std::stringstream text;
+    text << stream.rdbuf();
+    const auto parsed = ParseCase(ObjectSlot::Operations(), text.str(), file.path().string());
+    EXPECT_TRUE(std::holds_alternative<Case>(parsed)) << ToString(std::get<TextError>(parsed));
+    if (std::holds_alternative<Case>(parsed)) cases.push_back(std::get<Case>(parsed));
+  }
+  return cases;
+}
+
+TEST(ObjectSlot, SeedsReachEveryOperation) {
+  std::vector<bool> reached(ObjectSlot::Operations().operations.size());
+  for (const Case& c : Seeds()) {
+    for (const auto& thread : c.threads) {
+      for (const Operation& operation : thread) reached[operation.code] = true;
+    }
+  }
+  EXPECT_TRUE(std::all_of(reached.begin(), reached.end(), [](bool r) { return r; }));
+}
+
+TEST(ObjectSlot, TheSafeDesignsAreSilentOnEverySeed) {
+  const auto subject = ObjectSlot::Make(-1);
+  for (const Case& c : Seeds()) {
+    subject->Begin(c);
+    for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
+      for (const Operation& operation : c.threads[thread]) subject->Apply(static_cast<int>(thread), operation);
+    }
+    subject->End();
+  }
+}
+
+TEST(ObjectSlot, TwinsHaveNamesOfTheirOwn) {
+  std::vector<std::string> names;
+  for (const Twin& twin : ObjectSlot::Twins()) names.emplace_back(twin.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+class WatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    watch::Reset();
+    native_ = watch::NativeMade();
+    wrapper_ = watch::WrapperMade(native_);
+    watch::WrapperPublished(wrapper_);
+  }
+  int native_ = 0;
+  int wrapper_ = 0;
+};
+
+TEST_F(WatchTest, AWrapperThatGoesBeforeItsNativeObjectIsClean) {
+  watch::WrapperReturned(native_, wrapper_);
+  watch::DeallocBegins(wrapper_, 1);
+  watch::WrapperWithdrawn(wrapper_);
+  watch::WrapperGone(wrapper_);
+  watch::NativeGone(native_);
+  watch::Judge();
+}
+
+TEST_F(WatchTest, TwoWrappersOfOneObjectBreakC4) {
+  const int second = watch::WrapperMade(native_);
+  EXPECT_DEATH(watch::WrapperPublished(second), "protocol C4: Native object 1 gets wrapper 2 although it has wrapper 1");
+  EXPECT_DEATH(watch::WrapperReturned(native_, second), "wrong-value C4: .* identity is lost");
+}
+
+TEST_F(WatchTest, AWrapperThatIsHandedOutAfterItsEndBreaksC4) {
+  watch::WrapperWithdrawn(wrapper_);
+  watch::WrapperGone(wrapper_);
+  EXPECT_DEATH(watch::WrapperReturned(native_, wrapper_), "use-after-delete C4");
+}
+
+TEST_F(WatchTest, AHermeticWrapperThatEverybodySeesBreaksT3) {
+  EXPECT_DEATH(watch::HermeticReturned(native_, wrapper_), "wrong-value T3");
+}
+
+TEST_F(WatchTest, AWrapperThatEndsWhileItsObjectIsHeldBreaksC3) {
+  EXPECT_DEATH(watch::DeallocBegins(wrapper_, 2), "protocol C3: Wrapper 1 ends while its native object has 2 strong references");
+}
+
+TEST_F(WatchTest, AFreedWrapperInTheSlotBreaksO4) { EXPECT_DEATH(watch::WrapperGone(wrapper_), "delete-while-held O4"); }
+
+TEST_F(WatchTest, AWrapperThatIsFreedTwiceBreaksC2) {
+  watch::WrapperWithdrawn(wrapper_);
+  watch::WrapperGone(wrapper_);
+  EXPECT_DEATH(watch::WrapperGone(wrapper_), "double-delete C2");
+}
+
+TEST_F(WatchTest, ANativeObjectThatEndsUnderItsWrapperBreaksO1) {
+  EXPECT_DEATH(watch::NativeGone(native_), "delete-while-held O1");
+}
+
+TEST_F(WatchTest, AReferenceThatIsNotGivenBackBreaksC6) {
+  watch::WrapperWithdrawn(wrapper_);
+  watch::NativeOwns(native_, +1);
+  EXPECT_DEATH(watch::NativeGone(native_), "protocol C6");
+}
+
+TEST_F(WatchTest, WhatIsLeftAtTheEndIsMissing) {
+  EXPECT_DEATH(watch::Judge(), "missing-delete O1");
+  watch::WrapperWithdrawn(wrapper_);
+  watch::NativeGone(native_);
+  EXPECT_DEATH(watch::Judge(), "missing-delete C6");
+  watch::WrapperLeaked(wrapper_);
+  watch::Judge();
+}
+
+TEST_F(WatchTest, AWeakReferenceThatExpiresTooEarlyBreaksC5) { EXPECT_DEATH(watch::WronglyExpired(native_), "protocol C5"); }
+
+TEST_F(WatchTest, ACallIntoUnloadedCodeBreaksD1) {
+  watch::CodeCalled(0);
+  watch::Unloaded(0);
+  watch::CodeCalled(1);
+  EXPECT_DEATH(watch::CodeCalled(0), "use-after-delete D1");
+}
+
+TEST_F(WatchTest, AWrapperThatIsGivenUpTwiceBreaksD3) {
+  watch::WrapperLeaked(wrapper_);
+  EXPECT_DEATH(watch::WrapperLeaked(wrapper_), "double-delete D3");
+}
+
+TEST(Runtime, AReferenceWithoutAnAttachedThreadBreaksS0) {
+  ForgetThreads();
+  Runtime runtime(Mode::kFreeThreaded);
+  Object object(runtime, nullptr, nullptr);
+  EXPECT_DEATH(Incref(0, &object), "no-thread-state S0");
+  EXPECT_DEATH(Decref(0, &object), "no-thread-state S0");
+}
+
+TEST(Runtime, AReferenceInAnotherInterpreterBreaksT3) {
+  ForgetThreads();
+  Runtime home(Mode::kGil);
+  Runtime other(Mode::kGil);
+  Object object(home, nullptr, nullptr);
+  const Attached attached(0, other);
+  EXPECT_DEATH(Incref(0, &object), "no-thread-state T3: .* but to another one");
+}
+
+TEST(Runtime, AttachingFailsOnceTheInterpreterHasEnded) {
+  ForgetThreads();
+  for (const Mode mode : {Mode::kGil, Mode::kFreeThreaded}) {
+    Runtime runtime(mode);
+    ASSERT_TRUE(runtime.Attach(0));
+    runtime.End(0);
+    EXPECT_EQ(Current(0), nullptr);
+    EXPECT_FALSE(Attached(0, runtime));
+    runtime.Begin();
+    const Attached again(0, runtime);
+    EXPECT_TRUE(again);
+    EXPECT_EQ(runtime.Generation(), 1);
+  }
+}
+
+TEST(Runtime, AttachingElsewhereLetsGoOfTheFirstGil) {
+  ForgetThreads();
+  Runtime first(Mode::kGil);
+  Runtime second(Mode::kGil);
+  const Attached outer(0, first);
+  {
+    const Attached inner(0, second);
+    EXPECT_EQ(Current(0), &second);
+    EXPECT_TRUE(Attached(1, first));  // free meanwhile
+  }
+  EXPECT_EQ(Current(0), &first);
+}
+
+}  // namespace
+}  // namespace handoff::interpreter

@@ -1,0 +1,109 @@
+// A model of an interpreter, for designs in pure C++ on fibers: attaching may wait or fail, dropping a reference may run
+// anything, the world may be stopped, and the interpreter may end and begin again.
+//
+// What it keeps of CPython: a thread touches objects only while it is attached to their interpreter; in GIL mode one thread at a
+// time is attached; in free-threaded mode any number, and stopping the world waits until all have detached. What it leaves out:
+// everything else. A thread is attached to one interpreter at most; threads are named by their number, since fibers share
+// thread-local storage.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+
+namespace handoff::interpreter {
+
+class Runtime;
+
+enum class Mode : std::uint8_t { kGil, kFreeThreaded };
+
+// An object of an interpreter. Made with one reference, the maker's.
+struct Object {
+  // Runs attached when the last reference is gone, frees the object unless it lives on, and may do anything else: drop
+  // references, attach elsewhere, wait for locks.
+  using Dealloc = void (*)(int thread, Object* self);
+
+  // `point_token` stands for it at scheduling points.
+  Object(Runtime& runtime, Dealloc at_end, const void* point_token) : home(&runtime), dealloc(at_end), token(point_token) {}
+
+  std::atomic<int> references{1};
+  Runtime* const home;  // outlives the object
+  const Dealloc dealloc;
+  const void* const token;
+};
+
+class Runtime {
+ public:
+  explicit Runtime(Mode mode) : mode_(mode) {}
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Any thread that is attached nowhere. Waits for the GIL, or while the world is stopped. False once the interpreter has ended:
+  // the thread is not attached then (as PEP 788 has it; before 3.15 CPython ends or stops such a thread).
+  [[nodiscard]] bool Attach(int thread);
+  void Detach(int thread);
+
+  // By an attached thread: it goes on alone, everybody else is detached or waits at a safe point. Undone by StartTheWorld.
+  void StopTheWorld(int thread);
+  void StartTheWorld(int thread);
+
+  // By an attached thread, which is detached afterwards: nobody attaches from now on. Begin lets threads attach again; a handle
+  // of before must not be mistaken for one of after, hence the generation.
+  void End(int thread);
+  void Begin();
+  // Number of times that Begin was called. By an attached thread.
+  int Generation() const { return generation_; }
+
+ private:
+  const Mode mode_;
+  std::mutex gil_;
+  std::shared_mutex world_;  // attached threads of a free-threaded interpreter read, whoever stops it writes
+  bool ended_ = false;       // guarded by either lock
+  int generation_ = 0;       // likewise
+};
+
+// The interpreter that the thread is attached to, or null. By that thread only.
+Runtime* Current(int thread);
+// Before an execution: all threads are detached.
+void ForgetThreads();
+
+// References. By a thread attached to the object's interpreter; fails otherwise (oracle kind "no-thread-state").
+void Incref(int thread, Object* object);
+void Decref(int thread, Object* object);
+// Unless the last reference is gone already. The caller keeps the memory from being freed, for instance by a lock that `dealloc`
+// takes.
+[[nodiscard]] bool TryIncref(int thread, Object* object);
+
+// While it lives the thread is attached to `runtime`, and afterwards where it was before: the thread is detached from another
+// interpreter first, since waiting for one GIL with another in the hand is a deadlock.
+class Attached {
+ public:
+  Attached(int thread, Runtime& runtime);
+  ~Attached();
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+  // Whether it worked; it does not once the interpreter has ended.
+  explicit operator bool() const { return attached_; }
+
+ private:
+  const int thread_;
+  Runtime& runtime_;
+  Runtime* const before_;  // not owned; may be null
+  bool attached_;
+};
+
+// While it lives the thread is detached: around everything that waits.
+class Detached {
+ public:
+  explicit Detached(int thread);
+  ~Detached();
+  Detached(const Detached&) = delete;
+  Detached& operator=(const Detached&) = delete;
+
+ private:
+  const int thread_;
+  Runtime* const before_;  // not owned; may be null
+};
+
+}  // namespace handoff::interpreter

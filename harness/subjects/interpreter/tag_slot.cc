@@ -1,0 +1,218 @@
+#include "harness/subjects/interpreter/tag_slot.h"
+
+#include <sched.h>
+
+#include <utility>
+
+#include "harness/oracle/verdict.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/interpreter/defect.h"
+#include "harness/subjects/interpreter/watch.h"
+
+namespace handoff::interpreter {
+namespace {
+
+const void* Token(const TagNative& native) { return watch::NativeToken(native.number); }
+
+// What the interpreter's code does with the native side's reference.
+void DecrefAttached(int thread, TagWrapper* wrapper) {
+  watch::CodeCalled(wrapper->tag->number());
+  if (Has(Defect::kReleaseUnattached)) {
+    Decref(thread, wrapper);
+    return;
+  }
+  if (Has(Defect::kReleaseInWrongInterpreter) && Current(thread) != nullptr) {
+    Decref(thread, wrapper);  // attached somewhere: is it to the right one?
+    return;
+  }
+  const Attached attached(thread, wrapper->tag->runtime());
+  Decref(thread, wrapper);
+}
+
+// The interpreter's code is gone, so its object stays where it is, for good.
+void GiveUp(int /*thread*/, TagWrapper* wrapper) {
+  watch::WrapperLeaked(wrapper->number);
+  wrapper->tag->LeaveBehind(wrapper);
+}
+
+void Destroy(int thread, TagNative* native) {
+  // Nobody else is left, and everybody's writes to the slot came before their drops.
+  if (native->owns) {
+    TagWrapper* wrapper = std::exchange(native->slot, nullptr);
+    native->owns = false;
+    watch::WrapperWithdrawn(wrapper->number);
+    watch::NativeOwns(native->number, -1);
+    wrapper->tag->Decref(thread, wrapper);
+  }
+  watch::NativeGone(native->number);
+  delete native;
+}
+
+// Whether the wrapper, whose last reference is gone, is to live on because the native object does.
+bool Keeps(TagWrapper* wrapper) {
+  const TagNative* native = wrapper->native;
+  if (native == nullptr || native->owns || native->slot != wrapper) return false;  // kept by it until now, or hermetic
+  HANDOFF_SYNC_POINT(Token(*native), "load count");
+  // Acquire: as if we had dropped the other references ourselves.
+  return native->strong.load(std::memory_order_acquire) > 1 && !Has(Defect::kNoResurrection);
+}
+
+// Ownership flips. The wrapper's reference to the native object goes last, and may be the last one of all: then the native object
+// ends in there, and the wrapper with it.
+void Keep(int thread, TagWrapper* wrapper) {
+  TagNative* native = std::exchange(wrapper->native, nullptr);
+  if (Has(Defect::kFlipAfterDrop)) tag::Drop(thread, native);
+  native->owns = true;
+  wrapper->references.store(1, std::memory_order_relaxed);  // nobody else can see it without the GIL
+  watch::NativeOwns(native->number, +1);
+  if (!Has(Defect::kFlipAfterDrop)) tag::Drop(thread, native);
+}
+
+void DeallocWrapper(int thread, Object* object) {
+  auto* wrapper = static_cast<TagWrapper*>(object);
+  if (Keeps(wrapper)) {
+    Keep(thread, wrapper);
+    return;
+  }
+  TagNative* native = wrapper->native;
+  if (native != nullptr && native->slot == wrapper) {
+    watch::DeallocBegins(wrapper->number, static_cast<std::uint64_t>(native->strong.load(std::memory_order_relaxed)));
+    if (!Has(Defect::kSlotKeepsDeadWrapper)) {
+      native->slot = nullptr;
+      watch::WrapperWithdrawn(wrapper->number);
+    }
+  }
+  watch::WrapperGone(wrapper->number);
+  delete wrapper;
+  if (native == nullptr) return;
+  const Detached detached(thread);  // it may be the native object's end
+  tag::Drop(thread, native);
+}
+
+// Whether the native object is this interpreter's now (T1, T3).
+bool Claim(Tag& tag, TagNative& native, bool fresh) {
+  if (fresh || Has(Defect::kTagOverwritten)) {
+    // Relaxed: nobody else can see the object.
+    native.tag.store(&tag, std::memory_order_relaxed);
+    return true;
+  }
+  HANDOFF_SYNC_POINT(Token(native), "claim tag");
+  Tag* seen = nullptr;
+  if (Has(Defect::kTagCheckedThenStored)) {
+    seen = native.tag.load(std::memory_order_acquire);
+    if (seen == nullptr) {
+      HANDOFF_SYNC_POINT(Token(native), "store tag");
+      native.tag.store(&tag, std::memory_order_release);
+      return true;
+    }
+  } else if (native.tag.compare_exchange_strong(seen, &tag, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    // The tag is written once, so no order is needed for it; acquire and release cost nothing beside the exchange.
+    return true;
+  }
+  return seen == &tag || Has(Defect::kTagIgnored);
+}
+
+TagWrapper* NewWrapper(Tag& tag, TagNative* native) {
+  return new TagWrapper(tag, tag::Copy(native), watch::WrapperMade(native->number));
+}
+
+// The native object owned it; the caller does from now on, and the wrapper owns the native object again.
+void TakeBack(TagNative* native) {
+  native->owns = false;
+  native->slot->native = tag::Copy(native);
+  watch::NativeOwns(native->number, -1);
+}
+
+}  // namespace
+
+const Functions Tag::kNothing = {GiveUp};
+
+Tag::Tag(Mode mode, int number)
+    : runtime_(mode), number_(number), loaded_(new Functions{DecrefAttached}), functions_(loaded_.get()) {}
+
+Tag::~Tag() {
+  for (TagWrapper* wrapper = left_.load(std::memory_order_acquire); wrapper != nullptr;)
+    delete std::exchange(wrapper, wrapper->next);
+}
+
+void Tag::LeaveBehind(TagWrapper* wrapper) {
+  wrapper->next = left_.load(std::memory_order_relaxed);
+  // Release: the wrapper's fields, for the tag's end.
+  while (!left_.compare_exchange_weak(wrapper->next, wrapper, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+void Tag::Decref(int thread, TagWrapper* wrapper) {
+  // Sequentially consistent, with Disarm: either our call is counted when it looks, or we see the table that does nothing.
+  // Acquire and release alone would let both sides miss each other (store buffering).
+  HANDOFF_SYNC_POINT(this, "begin call");
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  HANDOFF_SYNC_POINT(this, "load functions");
+  const Functions* functions = functions_.load(std::memory_order_seq_cst);
+  HANDOFF_SYNC_POINT(this, "call");
+  functions->decref(thread, wrapper);
+  HANDOFF_SYNC_POINT(this, "end call");
+  // Release: what the call did comes before the unloading.
+  calls_.fetch_sub(1, Has(Defect::kRelaxedDisarm) ? std::memory_order_relaxed : std::memory_order_release);
+}
+
+void Tag::Disarm() {
+  HANDOFF_SYNC_POINT(this, "disarm");
+  functions_.store(&kNothing, std::memory_order_seq_cst);
+  const auto order = Has(Defect::kRelaxedDisarm) ? std::memory_order_relaxed : std::memory_order_seq_cst;
+  while (!Has(Defect::kDisarmWithoutWaiting)) {
+    HANDOFF_SYNC_POINT(this, "load calls");
+    if (calls_.load(order) == 0) break;
+    sched_yield();
+  }
+  watch::Unloaded(number_);
+  loaded_ = nullptr;
+}
+
+TagWrapper::TagWrapper(Tag& of, TagNative* wrapped, int wrapper_number)
+    : Object(of.runtime(), DeallocWrapper, watch::WrapperToken(wrapper_number)),
+      tag(&of),
+      native(wrapped),
+      number(wrapper_number) {}
+
+namespace tag {
+
+TagNative* New() {
+  auto* native = new TagNative;
+  native->number = watch::NativeMade();
+  return native;
+}
+
+TagNative* Copy(TagNative* native) {
+  HANDOFF_SYNC_POINT(Token(*native), "copy");
+  native->strong.fetch_add(1, std::memory_order_relaxed);  // the caller holds one already
+  return native;
+}
+
+void Drop(int thread, TagNative* native) {
+  HANDOFF_SYNC_POINT(Token(*native), "drop");
+  // Release: our uses come before the end. Acquire: whoever ends it sees those of all others.
+  if (native->strong.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy(thread, native);
+}
+
+TagWrapper* Wrap(int thread, Tag& tag, TagNative* native, bool hermetic, bool fresh) {
+  if (!Claim(tag, *native, fresh)) return nullptr;
+  if (hermetic && !Has(Defect::kHermeticWrapperStored)) return NewWrapper(tag, native);
+  TagWrapper* wrapper = native->slot;
+  if (wrapper == nullptr || Has(Defect::kTagOverwritten)) {
+    wrapper = native->slot = NewWrapper(tag, native);
+    watch::WrapperPublished(wrapper->number);
+  } else if (native->owns) {
+    TakeBack(native);
+  } else {
+    Incref(thread, wrapper);
+  }
+  watch::WrapperReturned(native->number, wrapper->number);
+  return wrapper;
+}
+
+TagNative* Unwrap(TagWrapper* wrapper) { return Copy(wrapper->native); }
+
+}  // namespace tag
+
+}  // namespace handoff::interpreter
