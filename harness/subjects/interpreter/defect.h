@@ -32,6 +32,22 @@ enum class Defect : std::uint8_t {
   kWithoutGil,
   kDisarmWithoutWaiting,
   kRelaxedDisarm,
+  // Of the ways to release.
+  kEnsureUnchecked,
+  kCheckThenEnsure,
+  kCheckTwice,
+  kFlagWithoutBlock,
+  kGateUnderGil,
+  kGenerationIgnored,
+  kQueueNotClosed,
+  kDrainUnderLock,
+  kDrainByAnybody,
+  kPendingDropped,
+  kReleaseUnderLock,
+  kJoinAttached,
+  kOnceAttached,
+  kReleasedTwice,
+  kReleaseDetached,
 };
 
 // Once, before the first execution.

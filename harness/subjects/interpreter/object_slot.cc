@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/oracle/lock_order.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/watch.h"
@@ -136,6 +137,7 @@ std::unique_ptr<Subject> ObjectSlot::Make(int twin) {
 void ObjectSlot::Begin(const Case& c) {
   threads_ = static_cast<int>(c.threads.size());
   watch::Reset();
+  lock_order::Reset();
   ForgetThreads();
   for (int i = 0; i < kInterpreters; ++i) {
     tags_[i].emplace(Has(Defect::kWithoutGil) ? Mode::kFreeThreaded : Mode::kGil, i);
@@ -144,7 +146,7 @@ void ObjectSlot::Begin(const Case& c) {
   TagNative* native = tag::New();
   for (int t = 0; t < threads_; ++t) tag_held_[t].native = t == 0 ? native : tag::Copy(native);
   for (int mode = 0; mode < kCountModes; ++mode) {
-    runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded);
+    runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
     CountNative* counted = count::New(*runtimes_[mode]);
     for (int t = 0; t < threads_; ++t) {
       count_held_[t][mode].native = t == 0 ? counted : count::Copy(t, counted);

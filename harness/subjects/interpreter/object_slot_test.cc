@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/case/text.h"
+#include "harness/oracle/lock_order.h"
 #include "harness/subjects/interpreter/watch.h"
 
 namespace handoff::interpreter {
@@ -139,32 +140,37 @@ TEST_F(WatchTest, AWrapperThatIsGivenUpTwiceBreaksD3) {
   EXPECT_DEATH(watch::WrapperLeaked(wrapper_), "double-delete D3");
 }
 
-TEST(Runtime, AReferenceWithoutAnAttachedThreadBreaksS0) {
+void Forget() {
   ForgetThreads();
-  Runtime runtime(Mode::kFreeThreaded);
+  lock_order::Reset();
+}
+
+TEST(Runtime, AReferenceWithoutAnAttachedThreadBreaksS0) {
+  Forget();
+  Runtime runtime(Mode::kFreeThreaded, 0);
   Object object(runtime, nullptr, nullptr);
   EXPECT_DEATH(Incref(0, &object), "no-thread-state S0");
   EXPECT_DEATH(Decref(0, &object), "no-thread-state S0");
 }
 
 TEST(Runtime, AReferenceInAnotherInterpreterBreaksT3) {
-  ForgetThreads();
-  Runtime home(Mode::kGil);
-  Runtime other(Mode::kGil);
+  Forget();
+  Runtime home(Mode::kGil, 0);
+  Runtime other(Mode::kGil, 1);
   Object object(home, nullptr, nullptr);
   const Attached attached(0, other);
   EXPECT_DEATH(Incref(0, &object), "no-thread-state T3: .* but to another one");
 }
 
 TEST(Runtime, AttachingFailsOnceTheInterpreterHasEnded) {
-  ForgetThreads();
+  Forget();
   for (const Mode mode : {Mode::kGil, Mode::kFreeThreaded}) {
-    Runtime runtime(mode);
+    Runtime runtime(mode, 0);
     ASSERT_TRUE(runtime.Attach(0));
     runtime.End(0);
     EXPECT_EQ(Current(0), nullptr);
     EXPECT_FALSE(Attached(0, runtime));
-    runtime.Begin();
+    EXPECT_TRUE(runtime.Begin(0));
     const Attached again(0, runtime);
     EXPECT_TRUE(again);
     EXPECT_EQ(runtime.Generation(), 1);
@@ -172,9 +178,9 @@ TEST(Runtime, AttachingFailsOnceTheInterpreterHasEnded) {
 }
 
 TEST(Runtime, AttachingElsewhereLetsGoOfTheFirstGil) {
-  ForgetThreads();
-  Runtime first(Mode::kGil);
-  Runtime second(Mode::kGil);
+  Forget();
+  Runtime first(Mode::kGil, 0);
+  Runtime second(Mode::kGil, 1);
   const Attached outer(0, first);
   {
     const Attached inner(0, second);

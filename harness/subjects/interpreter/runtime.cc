@@ -1,6 +1,7 @@
 #include "harness/subjects/interpreter/runtime.h"
 
 #include "harness/case/case.h"
+#include "harness/oracle/lock_order.h"
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 
@@ -24,13 +25,17 @@ void ForgetThreads() {
   for (Runtime*& runtime : current) runtime = nullptr;
 }
 
+Runtime::Runtime(Mode mode, int number) : mode_(mode), node_(lock_order::NewNode("interpreter", number)) {}
+
 bool Runtime::Attach(int thread) {
+  lock_order::Waits(thread, node_);
   if (mode_ == Mode::kGil) {
     gil_.lock();
   } else {
     world_.lock_shared();
   }
   current[thread] = this;
+  lock_order::Got(thread, node_);
   if (!ended_) return true;
   Detach(thread);
   return false;
@@ -38,6 +43,7 @@ bool Runtime::Attach(int thread) {
 
 void Runtime::Detach(int thread) {
   current[thread] = nullptr;
+  lock_order::Gave(thread, node_);
   if (mode_ == Mode::kGil) {
     gil_.unlock();
   } else {
@@ -61,14 +67,19 @@ void Runtime::StartTheWorld(int /*thread*/) {
 void Runtime::End(int thread) {
   StopTheWorld(thread);
   ended_ = true;
+  may_have_ended_.store(true, std::memory_order_relaxed);
   StartTheWorld(thread);
   Detach(thread);
 }
 
-void Runtime::Begin() {
+bool Runtime::Begin(int thread) {
+  lock_order::Waits(thread, node_);
   const std::scoped_lock both(gil_, world_);
+  if (!ended_) return false;
   ended_ = false;
+  may_have_ended_.store(false, std::memory_order_relaxed);
   ++generation_;
+  return true;
 }
 
 void Incref(int thread, Object* object) {

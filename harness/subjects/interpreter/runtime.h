@@ -35,7 +35,8 @@ struct Object {
 
 class Runtime {
  public:
-  explicit Runtime(Mode mode) : mode_(mode) {}
+  // `number` tells interpreters apart in reports; to the lock order, being attached is a lock.
+  Runtime(Mode mode, int number);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
@@ -48,19 +49,23 @@ class Runtime {
   void StopTheWorld(int thread);
   void StartTheWorld(int thread);
 
-  // By an attached thread, which is detached afterwards: nobody attaches from now on. Begin lets threads attach again; a handle
-  // of before must not be mistaken for one of after, hence the generation.
+  // By an attached thread, which is detached afterwards: nobody attaches from now on. Begin lets threads attach again, by a
+  // detached thread; false if it has not ended. A handle of before must not be mistaken for one of after, hence the generation.
   void End(int thread);
-  void Begin();
+  bool Begin(int thread);
+  // Whether End was called. Any thread, attached or not: the answer may be old when it arrives.
+  bool MayHaveEnded() const { return may_have_ended_.load(std::memory_order_relaxed); }
   // Number of times that Begin was called. By an attached thread.
   int Generation() const { return generation_; }
 
  private:
   const Mode mode_;
+  const int node_;  // of the lock order
   std::mutex gil_;
   std::shared_mutex world_;  // attached threads of a free-threaded interpreter read, whoever stops it writes
   bool ended_ = false;       // guarded by either lock
   int generation_ = 0;       // likewise
+  std::atomic<bool> may_have_ended_{false};
 };
 
 // The interpreter that the thread is attached to, or null. By that thread only.

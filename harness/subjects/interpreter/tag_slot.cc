@@ -128,19 +128,9 @@ void TakeBack(TagNative* native) {
 const Functions Tag::kNothing = {GiveUp};
 
 Tag::Tag(Mode mode, int number)
-    : runtime_(mode), number_(number), loaded_(new Functions{DecrefAttached}), functions_(loaded_.get()) {}
+    : runtime_(mode, number), number_(number), loaded_(new Functions{DecrefAttached}), functions_(loaded_.get()) {}
 
-Tag::~Tag() {
-  for (TagWrapper* wrapper = left_.load(std::memory_order_acquire); wrapper != nullptr;)
-    delete std::exchange(wrapper, wrapper->next);
-}
-
-void Tag::LeaveBehind(TagWrapper* wrapper) {
-  wrapper->next = left_.load(std::memory_order_relaxed);
-  // Release: the wrapper's fields, for the tag's end.
-  while (!left_.compare_exchange_weak(wrapper->next, wrapper, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-}
+Tag::~Tag() = default;
 
 void Tag::Decref(int thread, TagWrapper* wrapper) {
   // Sequentially consistent, with Disarm: either our call is counted when it looks, or we see the table that does nothing.

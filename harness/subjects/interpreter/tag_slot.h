@@ -15,6 +15,7 @@
 #include <atomic>
 #include <memory>
 
+#include "harness/subjects/interpreter/left_behind.h"
 #include "harness/subjects/interpreter/runtime.h"
 
 namespace handoff::interpreter {
@@ -42,8 +43,8 @@ class Tag {
   // The interpreter's code is about to go: no call is under way when this returns, and none follows. Once, by a detached thread
   // that is not inside a call, since those that are may be waiting for the GIL.
   void Disarm();
-  // A wrapper that nobody will ever free is left here, until the tag's own end, so that the process does not grow. Any thread.
-  void LeaveBehind(TagWrapper* wrapper);
+  // Takes over a wrapper that nobody will ever free. Any thread.
+  void LeaveBehind(TagWrapper* wrapper) { left_.Add(wrapper); }
 
  private:
   static const Functions kNothing;
@@ -53,7 +54,7 @@ class Tag {
   std::unique_ptr<const Functions> loaded_;  // freed by Disarm, as code is unloaded
   std::atomic<const Functions*> functions_;  // loaded_ or kNothing
   std::atomic<int> calls_{0};                // under way
-  std::atomic<TagWrapper*> left_{nullptr};   // a stack, by `next`; owned
+  LeftBehind<TagWrapper> left_;
 };
 
 struct TagNative {

@@ -1,0 +1,109 @@
+#include "harness/subjects/interpreter/reference_release.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "harness/case/text.h"
+#include "harness/subjects/interpreter/release_watch.h"
+
+namespace handoff::interpreter {
+namespace {
+
+std::vector<Case> Seeds() {
+  std::vector<Case> cases;
+  for (const auto& file : std::filesystem::directory_iterator("corpus/reference_release/seed")) {
+    std::ifstream stream(file.path());
+    std::stringstream text;
+    text << stream.rdbuf();
+    const auto parsed = ParseCase(ReferenceRelease::Operations(), text.str(), file.path().string());
+    EXPECT_TRUE(std::holds_alternative<Case>(parsed)) << ToString(std::get<TextError>(parsed));
+    if (std::holds_alternative<Case>(parsed)) cases.push_back(std::get<Case>(parsed));
+  }
+  return cases;
+}
+
+TEST(ReferenceRelease, SeedsReachEveryOperationAndEveryWay) {
+  std::set<int> operations;
+  std::set<int> ways;
+  for (const Case& c : Seeds()) {
+    for (const auto& thread : c.threads) {
+      for (const Operation& operation : thread) {
+        operations.insert(operation.code);
+        if (operation.code == 1) ways.insert(operation.arguments[0]);
+      }
+    }
+  }
+  EXPECT_EQ(operations.size(), ReferenceRelease::Operations().operations.size());
+  EXPECT_EQ(ways.size(), 5U);
+}
+
+TEST(ReferenceRelease, TheSafeWaysAreSilentOnEverySeed) {
+  const auto subject = ReferenceRelease::Make(-1);
+  for (const Case& c : Seeds()) {
+    subject->Begin(c);
+    for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
+      for (const Operation& operation : c.threads[thread]) subject->Apply(static_cast<int>(thread), operation);
+    }
+    subject->End();
+  }
+}
+
+TEST(ReferenceRelease, TwinsHaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Twin& twin : ReferenceRelease::Twins()) EXPECT_TRUE(names.emplace(twin.name).second) << twin.name;
+}
+
+class ReleaseWatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    release_watch::Reset();
+    handle_ = release_watch::HandleMade(1, 0);
+  }
+  int handle_ = 0;
+};
+
+TEST_F(ReleaseWatchTest, EachOfTheThreeEndsIsCleanOnce) {
+  const int second = release_watch::HandleMade(0, 3);
+  const int third = release_watch::HandleMade(0, 3);
+  release_watch::Applied(handle_, 0);
+  release_watch::Leaked(second);
+  release_watch::Pending(third);
+  EXPECT_DEATH(release_watch::Judge(), "missing-delete S6: Reference 3 is pending at the end");
+  release_watch::Applied(third, 3);
+  release_watch::Judge();
+}
+
+TEST_F(ReleaseWatchTest, ASecondEndBreaksS0) {
+  release_watch::Applied(handle_, 0);
+  EXPECT_DEATH(release_watch::Leaked(handle_), "double-delete S0: Reference 1 is given up although it is dropped");
+  EXPECT_DEATH(release_watch::Pending(handle_), "double-delete S0");
+}
+
+TEST_F(ReleaseWatchTest, ADropInALaterGenerationBreaksS10) {
+  EXPECT_DEATH(release_watch::Applied(handle_, 1),
+               "protocol S10: Reference 1 of generation 0 of interpreter 1 is dropped in generation 1");
+}
+
+TEST_F(ReleaseWatchTest, AttachingBehindAClosedGateBreaksS5) {
+  release_watch::AttachBegins(1);
+  release_watch::GateClosed(1);
+  release_watch::AttachBegins(0);
+  EXPECT_DEATH(release_watch::AttachBegins(1), "protocol S5");
+  release_watch::GateOpened(1);
+  release_watch::AttachBegins(1);
+}
+
+TEST_F(ReleaseWatchTest, AReferenceThatNobodyReleasedBreaksS6) {
+  EXPECT_DEATH(release_watch::Judge(), "missing-delete S6: Reference 1 is still held at the end");
+}
+
+}  // namespace
+}  // namespace handoff::interpreter

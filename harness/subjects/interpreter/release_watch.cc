@@ -1,0 +1,95 @@
+#include "harness/subjects/interpreter/release_watch.h"
+
+#include <cstdint>
+
+#include "harness/oracle/verdict.h"
+
+namespace handoff::interpreter::release_watch {
+namespace {
+
+using oracle::Fail;
+
+enum class State : std::uint8_t { kHeld, kPending, kApplied, kLeaked };
+
+struct Handle {
+  State state;
+  int host;
+  int generation;
+};
+
+Handle handles[kMaxHandles + 1];
+int handle_count = 0;
+bool closed[kMaxHosts];
+
+const char* Word(State state) {
+  switch (state) {
+    case State::kHeld:
+      return "still held";
+    case State::kPending:
+      return "pending";
+    case State::kApplied:
+      return "dropped";
+    case State::kLeaked:
+      return "given up";
+  }
+  return "";
+}
+
+void Settle(int handle, State state) {
+  Handle& h = handles[handle];
+  const bool moves_on = h.state == State::kHeld || (h.state == State::kPending && state != State::kPending);
+  if (!moves_on) {
+    Fail("double-delete", "S0", "Reference %d is %s although it is %s: each release ends as exactly one of the three.", handle,
+         Word(state), Word(h.state));
+  }
+  h.state = state;
+}
+
+}  // namespace
+
+void Reset() {
+  handle_count = 0;
+  for (bool& gate : closed) gate = false;
+}
+
+int HandleMade(int host, int generation) {
+  if (handle_count == kMaxHandles) Fail("harness", "", "The watch holds %d references. Raise kMaxHandles.", kMaxHandles);
+  handles[++handle_count] = Handle{State::kHeld, host, generation};
+  return handle_count;
+}
+
+void Applied(int handle, int generation) {
+  const Handle& h = handles[handle];
+  if (h.generation != generation) {
+    Fail("protocol", "S10",
+         "Reference %d of generation %d of interpreter %d is dropped in generation %d: its object went with the interpreter that "
+         "ended.",
+         handle, h.generation, h.host, generation);
+  }
+  Settle(handle, State::kApplied);
+}
+
+void Pending(int handle) { Settle(handle, State::kPending); }
+void Leaked(int handle) { Settle(handle, State::kLeaked); }
+
+void GateClosed(int host) { closed[host] = true; }
+void GateOpened(int host) { closed[host] = false; }
+
+void AttachBegins(int host) {
+  if (!closed[host]) return;
+  Fail("protocol", "S5",
+       "A thread begins to attach to interpreter %d after its exit gate was closed. Hold the gate open from the test until "
+       "attached.",
+       host);
+}
+
+void Judge() {
+  for (int i = 1; i <= handle_count; ++i) {
+    const State state = handles[i].state;
+    if (state == State::kApplied || state == State::kLeaked) continue;
+    Fail("missing-delete", "S6", "Reference %d is %s at the end. A queue is drained, or closed and what is left counted.", i,
+         Word(state));
+  }
+}
+
+}  // namespace handoff::interpreter::release_watch
