@@ -54,6 +54,8 @@ if(handoff_access_points)
 endif()
 
 # Beside an installed target lies the interpreter's standard library, where embed.cc looks first: the folder can be moved.
-string(JSON python_stdlib GET "${manifest}" stdlib)
-get_filename_component(python_stdlib_parent ${python_stdlib} DIRECTORY)
-install(DIRECTORY ${python_root}/${python_stdlib} DESTINATION python/${python_stdlib_parent} USE_SOURCE_PERMISSIONS)
+if(PROJECT_IS_TOP_LEVEL)
+  string(JSON python_stdlib GET "${manifest}" stdlib)
+  get_filename_component(python_stdlib_parent ${python_stdlib} DIRECTORY)
+  install(DIRECTORY ${python_root}/${python_stdlib} DESTINATION python/${python_stdlib_parent} USE_SOURCE_PERMISSIONS)
+endif()
