@@ -121,28 +121,30 @@ void AddCommand(std::string_view heading, std::string_view command, std::string&
   out.append(heading).append("\n").append(kIndent, ' ').append(command).append("\n");
 }
 
+void AddWhy(const ExplanationTexts& texts, std::string& out) {
+  if (!texts.why.empty()) {
+    AddSection("WHY", texts.why, out);
+  } else if (texts.explain.empty()) {
+    AddSection("WHY", "Not known: within the time no single switch was found without which this case passes.", out);
+  } else {
+    AddSection("WHY", "Not looked for here. This looks for the smallest change of order that makes the case pass:", out);
+    out.append(kIndent, ' ').append(texts.explain).append("\n");
+  }
+}
+
 }  // namespace
 
 std::string Explain(const Finding& finding, const Alphabet& alphabet, const ExplanationTexts& texts) {
   std::string out;
   AddFinding(finding, out);
   out += "\nINTERLEAVING\n" + Interleaving(finding, alphabet) + "\n";
-  AddSection(
-      "WHY",
-      texts.why.empty() ? "Not known: nobody has looked for the smallest change of order that makes this case pass." : texts.why,
-      out);
+  AddWhy(texts, out);
   out += '\n';
   AddReport(finding, out);
   out += '\n';
   AddCommand("REPLAY", texts.replay, out);
   out += '\n';
-  if (texts.test.empty()) {
-    AddSection("TEST",
-               "No command in this build: commit the replayed file under corpus/" + finding.target + "/regression/ instead.",
-               out);
-  } else {
-    AddCommand("TEST", texts.test, out);
-  }
+  AddCommand("TEST", texts.test, out);
   return out + "\n" + DedupTokenLine(Signature(finding, alphabet));
 }
 

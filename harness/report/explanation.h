@@ -5,7 +5,7 @@
 //   WHY            which change of order makes it pass
 //   REPORT         the sanitizer's text
 //   REPLAY         the command that runs it again
-//   TEST           the command that writes a stand-alone regression test
+//   TEST           the commands that keep it as a regression test
 //   DEDUP_TOKEN: the signature
 #pragma once
 
@@ -19,9 +19,10 @@ namespace handoff {
 
 // What the finding itself cannot know. Borrowed for the call.
 struct ExplanationTexts {
-  std::string_view why;     // the change of order that makes it pass, in sentences; "" if nobody has looked for it
-  std::string_view replay;  // the command, on one line
-  std::string_view test;    // the command, on one line; "" if this build has no such verb
+  std::string_view why;      // the change of order that makes it pass, in sentences; "" if it is not known
+  std::string_view explain;  // then: the command that looks for it, on one line; "" if somebody has looked in vain
+  std::string_view replay;   // the command, on one line
+  std::string_view test;     // the commands, one a line, the first without an indent
 };
 
 // The text, ending in a line end. Lines of ours are at most kReportWidth bytes, commands and the sanitizer's text excepted: those

@@ -13,7 +13,10 @@
 namespace handoff {
 namespace {
 
-constexpr ExplanationTexts kTexts = {.why = "", .replay = "scripts/handoff replay crash-1 --twin unlocked_rename", .test = ""};
+constexpr ExplanationTexts kTexts = {.why = "",
+                                     .explain = "",
+                                     .replay = "scripts/handoff replay crash-1 --twin unlocked_rename",
+                                     .test = "scripts/handoff explain --text crash-1 > case.txt\n  scripts/handoff test"};
 
 void ExpectNarrow(std::string_view text) {
   while (!text.empty()) {
@@ -26,13 +29,20 @@ void ExpectNarrow(std::string_view text) {
 TEST(Explanation, ARaceShowsBothAccesses) {
   ExplanationTexts texts = kTexts;
   texts.why = "The case passes when B does not stop before capsule call #2.";
-  texts.test = "scripts/handoff export crash-1";
   ExpectGolden(Explain(RaceFinding(), kAlphabet, texts), "golden/race.txt");
 }
 
 TEST(Explanation, ADeadlockMarksTheWaits) { ExpectGolden(Explain(DeadlockFinding(), kAlphabet, kTexts), "golden/deadlock.txt"); }
 
 TEST(Explanation, ALeakIsFoundAtTheEnd) { ExpectGolden(Explain(LeakFinding(), kAlphabet, kTexts), "golden/leak.txt"); }
+
+TEST(Explanation, AReplayNamesTheCommandThatLooksForTheSwitch) {
+  ExplanationTexts texts = kTexts;
+  texts.explain = "scripts/handoff explain crash-1";
+  const std::string text = Explain(LeakFinding(), kAlphabet, texts);
+  EXPECT_NE(text.find("\nWHY\n  Not looked for here."), std::string::npos);
+  EXPECT_NE(text.find(":\n  scripts/handoff explain crash-1\n\nREPORT\n"), std::string::npos) << text;
+}
 
 TEST(Explanation, HeadingsComeInTheirOrder) {
   const std::string text = "\n" + Explain(LeakFinding(), kAlphabet, kTexts);

@@ -29,10 +29,18 @@ void Add(std::string& json, std::string_view name, const std::string& value) {
   json.append(Quoted(name)).append(": ").append(value);
 }
 
+template <typename Range, typename Function>
+std::string List(const Range& range, Function describe) {
+  std::string json;
+  for (const auto& item : range) json += (json.empty() ? "" : ", ") + describe(item);
+  return "[" + json + "]";
+}
+
 std::string DescribeArgument(const Argument& argument) {
   std::string json = "{";
   Add(json, "name", Quoted(argument.name));
   Add(json, "values", std::to_string(argument.values));
+  if (!argument.value_names.empty()) Add(json, "value_names", List(argument.value_names, Quoted));
   return json + "}";
 }
 
@@ -55,14 +63,9 @@ std::string DescribeTwin(const Twin& twin) {
   return json + "}";
 }
 
-template <typename Range, typename Function>
-std::string List(const Range& range, Function describe) {
-  std::string json;
-  for (const auto& item : range) json += (json.empty() ? "" : ", ") + describe(item);
-  return "[" + json + "]";
-}
-
 }  // namespace
+
+std::string_view SanitizerName() { return kSanitizer; }
 
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "harness/run/target.h"
 
 namespace handoff {
+
+// What the target is built with: "thread", "address", or "none".
+std::string_view SanitizerName();
 
 // One JSON object on one line: name, summary, carrier, sanitizer, finest granularity, operations and twins.
 std::string Describe(const Target& target);

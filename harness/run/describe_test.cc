@@ -26,6 +26,16 @@ TEST(DescribeTest, ATargetIsOneLineOfJson) {
   EXPECT_EQ(json.find('\n'), std::string::npos);
 }
 
+TEST(DescribeTest, AnArgumentsNamesAreListed) {
+  static constexpr std::array<std::string_view, 2> kNames = {"left", "right"};
+  static constexpr std::array<OperationKind, 1> kOperations = {
+      {{.name = "put", .arguments = {{{.name = "side", .values = 2, .value_names = kNames}}}, .argument_count = 1}}};
+  Target target;
+  target.alphabet = {kOperations};
+  EXPECT_NE(Describe(target).find("{\"name\": \"side\", \"values\": 2, \"value_names\": [\"left\", \"right\"]}"),
+            std::string::npos);
+}
+
 TEST(DescribeTest, ControlCharactersAreEscaped) { EXPECT_EQ(Quoted("a\n\\"), "\"a\\u000a\\\\\""); }
 
 }  // namespace

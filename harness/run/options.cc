@@ -139,6 +139,8 @@ std::variant<Options, std::string> ReadOptions(const Target& target, const std::
   ReadFlags(arguments, options);
   const char* describe = environment("HANDOFF_DESCRIBE");
   options.describe = describe != nullptr && std::string_view(describe) == "1";
+  const char* text = environment("HANDOFF_PRINT_TEXT");
+  options.print_text = text != nullptr && std::string_view(text) == "1";
   const char* json = environment("HANDOFF_REPLAY_JSON");
   options.replay_json = json == nullptr ? "" : json;
   return options;

@@ -22,6 +22,7 @@ struct Options {
   int twin = -1;                                          // HANDOFF_TWIN; index into Target::twins, or -1 for the safe one
   schedule::Carrier carrier = schedule::Carrier::kFiber;  // the target's; HANDOFF_CARRIER=thread
   bool describe = false;                                  // HANDOFF_DESCRIBE=1
+  bool print_text = false;                                // HANDOFF_PRINT_TEXT=1: files are printed as text, nothing runs
   std::string replay_json;                                // HANDOFF_REPLAY_JSON, "" if unset
 
   std::string artifact_prefix = "./";  // -artifact_prefix=

@@ -75,6 +75,11 @@ TEST(OptionsTest, NamedValuesAreRead) {
   EXPECT_EQ(options.carrier, schedule::Carrier::kThread);
 }
 
+TEST(OptionsTest, FilesArePrintedWhenAskedFor) {
+  EXPECT_FALSE(Accepted({}).print_text);
+  EXPECT_TRUE(Accepted({}, {{"HANDOFF_PRINT_TEXT", "1"}}).print_text);
+}
+
 TEST(OptionsTest, WhatIsUnknownListsWhatIsValid) {
   EXPECT_EQ(Refused({{"HANDOFF_STRATEGY", "fair"}}),
             "HANDOFF_STRATEGY: expected one of bytes, random, pct, pos, surw, listed, free, found 'fair'");

@@ -11,6 +11,7 @@
 #include "harness/report/explanation.h"
 #include "harness/report/signature.h"
 #include "harness/run/artifact.h"
+#include "harness/run/describe.h"
 
 namespace handoff {
 
@@ -19,7 +20,6 @@ namespace {
 // For one cold run of a confirmation: most of what waits longer waits for ever.
 constexpr int kColdSeconds = 5;
 
-// What scripts/handoff is to be called with, after the verb.
 // As a shell reads it back as one word.
 std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,@%=";
@@ -27,10 +27,6 @@ std::string ShellWord(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
-}
-
-std::string CommandTail(const std::string& path, std::string_view twin) {
-  return ShellWord(path) + (twin.empty() ? "" : " --twin " + std::string(twin));
 }
 
 // "thread A does not give way to B in its operation 2 (consume slot=0), behind 1 sync point and 17 accesses"
@@ -57,11 +53,24 @@ std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::opti
 Publisher::Publisher(const Target& target, const Options& options, int warm_report)
     : target_(target), options_(options), warm_report_(warm_report) {}
 
+std::string_view Publisher::TwinName() const {
+  return options_.twin < 0 ? "" : target_.twins[static_cast<std::size_t>(options_.twin)].name;
+}
+
+std::string Publisher::CommandTail(const std::string& path) const {
+  std::string tail = ShellWord(path);
+  tail.append(" --target ").append(target_.name);
+  if (SanitizerName() != "none") tail.append(" --sanitizer ").append(SanitizerName());
+  if (options_.twin >= 0) tail.append(" --twin ").append(TwinName());
+  if (options_.carrier != target_.carrier) tail += " --carrier thread";
+  return tail;
+}
+
 Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
   Finding finding;
   finding.kind = outcome.kind;
   finding.target = target_.name;
-  finding.twin = options_.twin < 0 ? "" : target_.twins[static_cast<std::size_t>(options_.twin)].name;
+  finding.twin = TwinName();
   finding.rule = outcome.rule;
   finding.detail = outcome.detail;
   finding.sites = outcome.sites;
@@ -100,7 +109,7 @@ void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
     const char* name = warm.end == EndKind::kTimeout ? "timeout" : "crash";
     // As it is: a time-out takes too long to be tried again, and a minimising libFuzzer wants the very input that it gave.
     const bool written = WriteArtifact(name, exchange.case_bytes, exchange.case_size, exchange.path);
-    Print(original, warm, std::nullopt, exchange.path, true);
+    Print(original, warm, {.looked = false}, exchange.path);
     if (written) exchange.answer = Answer::kConfirmed;
     return;
   }
@@ -113,9 +122,9 @@ void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const 
   const std::vector<std::uint8_t> bytes = EncodeCase(result.published);
   // The file first: what follows takes seconds, and somebody may be about to stop us.
   const bool written = WriteArtifact(result.confirmed ? "crash" : "unconfirmed", bytes.data(), bytes.size(), exchange.path);
-  std::optional<Decisive> decisive;
-  if (result.confirmed) decisive = confirmer.FindDecisive(result);
-  Print(result.published, result.outcome, decisive, exchange.path, result.confirmed);
+  Known known{.looked = result.confirmed, .confirmed = result.confirmed};
+  if (result.confirmed) known.decisive = confirmer.FindDecisive(result);
+  Print(result.published, result.outcome, known, exchange.path);
   if (written) exchange.answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
 }
 
@@ -132,22 +141,26 @@ void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
 
 void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& outcome, const std::string& path) const {
   const char* why = std::getenv("HANDOFF_WHY");
-  std::optional<Decisive> decisive;
-  if (why != nullptr && std::strcmp(why, "1") == 0) {
+  Known known{.looked = why != nullptr && std::strcmp(why, "1") == 0};
+  if (known.looked) {
     Confirmation confirmation;
     confirmation.published = c;
-    decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
+    known.decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
   }
-  Print(c, outcome, decisive, path, true);
+  Print(c, outcome, known, path);
 }
 
-void Publisher::Print(const Case& c, const Outcome& outcome, const std::optional<Decisive>& decisive, const std::string& path,
-                      bool confirmed) const {
+void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const {
   const Finding finding = FindingOf(c, outcome);
-  const std::string why = DescribeWhy(target_.alphabet, c, decisive);
-  const std::string replay = "scripts/handoff replay " + CommandTail(path, finding.twin);
-  const std::string text = Explain(finding, target_.alphabet, {.why = why, .replay = replay, .test = ""});
-  if (!confirmed) std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
+  const std::string tail = CommandTail(path);
+  const std::string why = DescribeWhy(target_.alphabet, c, known.decisive);
+  const std::string explain = known.looked ? "" : "scripts/handoff explain " + tail;
+  const std::string replay = "scripts/handoff replay " + tail;
+  const std::string test = "scripts/handoff explain --text " + tail + " > corpus/" + finding.target +
+                           "/regression/NAME.txt\n  scripts/handoff test --only regression";
+  const std::string text = Explain(finding, target_.alphabet, {.why = why, .explain = explain, .replay = replay, .test = test});
+  if (!known.confirmed)
+    std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
   std::fputs(text.c_str(), stderr);
 }
 

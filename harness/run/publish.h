@@ -1,6 +1,7 @@
 // Turns findings into files and text: the cold parent's answer to a failing thread, and what a replay prints.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +36,16 @@ class Publisher final : public RequestHandler {
   void ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const;
   Confirmer MakeConfirmer(ColdRunner& runner, const std::string& kind) const;
   Finding FindingOf(const Case& c, const Outcome& outcome) const;
-  void Print(const Case& c, const Outcome& outcome, const std::optional<Decisive>& decisive, const std::string& path,
-             bool confirmed) const;
+  // What Print is told besides the outcome.
+  struct Known {
+    std::optional<Decisive> decisive = std::nullopt;
+    bool looked = true;  // for the decisive switch
+    bool confirmed = true;
+  };
+  void Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const;
+  // A file and the flags that make scripts/handoff run it as it ran here, wherever the file is.
+  std::string CommandTail(const std::string& path) const;
+  std::string_view TwinName() const;
 
   const Target& target_;
   const Options& options_;

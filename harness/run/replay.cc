@@ -1,9 +1,15 @@
 #include "harness/run/replay.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <sstream>
 
+#include "harness/case/text.h"
 #include "harness/run/describe.h"
 
 namespace handoff {
@@ -24,7 +30,56 @@ std::string ToJson(const ReplayedFile& file) {
          ", \"signature\": " + Quoted(file.signature) + ", \"hashes\": [" + hashes + "]}";
 }
 
+std::vector<int> SwitchLines(const std::string& text) {
+  std::vector<int> lines;
+  std::istringstream stream(text);
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    std::string word;
+    std::istringstream(line) >> word;
+    if (word == "switch" || word == "start") lines.push_back(number);
+  }
+  return lines;
+}
+
 }  // namespace
+
+bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& file) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  if (!stream) {
+    std::fprintf(stderr, "%s: expected a file that can be read, and could not read it.\n", path.c_str());
+    return false;
+  }
+  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  if (const std::optional<TextError> error = LoadCase(alphabet, bytes, path, file.c)) {
+    std::fprintf(stderr, "%s\n", ToString(*error).c_str());
+    return false;
+  }
+  file.switch_lines = IsText(bytes) ? SwitchLines(content) : std::vector<int>{};
+  return true;
+}
+
+std::string PrintWithOrigin(const Target& target, const Options& options, const Case& c) {
+  std::string comment = "target: " + std::string(target.name);
+  if (options.twin >= 0) comment.append("\ntwin: ").append(target.twins[static_cast<std::size_t>(options.twin)].name);
+  if (SanitizerName() != "none") comment.append("\nsanitizer: ").append(SanitizerName());
+  if (options.carrier != target.carrier) comment += "\ncarrier: thread";
+  return PrintCase(target.alphabet, c, comment);
+}
+
+std::vector<std::string> UntakenSwitches(const CaseFile& file, const Outcome& outcome, const std::string& path) {
+  std::vector<std::string> sentences;
+  if (outcome.switches_lost || file.c.switches.size() != file.switch_lines.size()) return sentences;
+  for (std::size_t i = 0; i < file.switch_lines.size(); ++i) {
+    // A run records only what differs from the default.
+    const auto& taken = outcome.switches;
+    if (std::find(taken.begin(), taken.end(), file.c.switches[i]) != taken.end()) continue;
+    sentences.push_back(path + ": the switch on line " + std::to_string(file.switch_lines[i]) +
+                        " was never reached, or the same thread would have gone on without it.");
+  }
+  return sentences;
+}
 
 void Add(const Outcome& outcome, ReplayedFile& file) {
   ++file.runs;

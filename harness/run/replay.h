@@ -1,13 +1,30 @@
-// What replayed files came to, for scripts (HANDOFF_REPLAY_JSON).
+// Files that are replayed: read, printed as text, and what they came to, for scripts (HANDOFF_REPLAY_JSON).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "harness/case/case.h"
+#include "harness/run/options.h"
 #include "harness/run/outcome.h"
+#include "harness/run/target.h"
 
 namespace handoff {
+
+struct CaseFile {
+  Case c;
+  std::vector<int> switch_lines;  // of a text case: the line, from 1, of each entry of Case::switches
+};
+
+// Reads a case in either form. False, with a sentence on standard error, if it cannot be read.
+bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& file);
+
+// The text form of a case that runs as `options` say, with comments that let scripts/handoff run it in the same way.
+std::string PrintWithOrigin(const Target& target, const Options& options, const Case& c);
+
+// A sentence for each switch of a text case that the run did not take: somebody who writes one by hand wants to know.
+std::vector<std::string> UntakenSwitches(const CaseFile& file, const Outcome& outcome, const std::string& path);
 
 struct ReplayedFile {
   std::string path;

@@ -2,8 +2,56 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <fstream>
+#include <string>
+
+#include "harness/run/describe.h"
+
 namespace handoff {
 namespace {
+
+constexpr std::array<OperationKind, 1> kOperations = {{{.name = "put"}}};
+constexpr std::array<Twin, 1> kTwins = {{{"racy", "", ""}}};
+
+Target Box() {
+  Target target;
+  target.name = "box";
+  target.alphabet = {kOperations};
+  target.twins = kTwins;
+  return target;
+}
+CaseFile Read(const std::string& content) {
+  const std::string path = ::testing::TempDir() + "replay-case";
+  std::ofstream(path) << content;
+  CaseFile file;
+  EXPECT_TRUE(ReadCaseFile(Box().alphabet, path, file));
+  return file;
+}
+
+TEST(ReplayTest, ACaseIsPrintedWithHowItRan) {
+  const CaseFile file = Read("handoff case 1\nthreads 2\nA put\nB put\n");
+  Options options;
+  options.twin = 0;
+  options.carrier = schedule::Carrier::kThread;
+  const std::string text = PrintWithOrigin(Box(), options, file.c);
+  const std::string sanitizer = SanitizerName() == "none" ? "" : "# sanitizer: " + std::string(SanitizerName()) + "\n";
+  EXPECT_EQ(text.find("handoff case 1\n# target: box\n# twin: racy\n" + sanitizer + "# carrier: thread\nstrategy "), 0U) << text;
+  EXPECT_EQ(Read(text).c, file.c);
+}
+
+TEST(ReplayTest, SwitchesThatTheRunDidNotTakeAreNamedByTheirLines) {
+  const CaseFile file =
+      Read("handoff case 1\n# why\nstrategy listed\nthreads 2\nA put\nB put\nstart B\nswitch B 0.1 to A\nswitch A 7.1 to B\n");
+  ASSERT_EQ(file.c.switches.size(), 3U);
+  Outcome outcome;
+  outcome.switches = {file.c.switches[0], file.c.switches[1]};
+  const std::vector<std::string> notes = UntakenSwitches(file, outcome, "case");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].find("case: the switch on line 9 was never reached"), 0U) << notes[0];
+  outcome.switches_lost = true;
+  EXPECT_TRUE(UntakenSwitches(file, outcome, "case").empty()) << "what the run took is not known";
+}
 
 TEST(ReplayTest, RunsAreCountedAndHashed) {
   Outcome clean;

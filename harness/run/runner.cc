@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -122,22 +120,6 @@ void Runner::RunInput(const std::uint8_t* data, std::size_t size) {
   EndExecution();
 }
 
-bool Runner::ReadFile(const std::string& path, Case& c) const {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
-    std::fprintf(stderr, "%s: expected a file that can be read, and could not read it.\n", path.c_str());
-    return false;
-  }
-  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
-  if (const std::optional<TextError> error = LoadCase(target_.alphabet, bytes, path, c)) {
-    std::fprintf(stderr, "%s\n", ToString(*error).c_str());
-    return false;
-  }
-  Override(options_, c);
-  return true;
-}
-
 int Runner::ReplayCold() {
   if (exchange_ == nullptr) {
     std::fprintf(stderr, "expected memory to share with a fork, and the system refuses it: raise the memory limit.\n");
@@ -149,15 +131,21 @@ int Runner::ReplayCold() {
   ReplaySummary summary;
   int code = 0;
   for (const std::string& path : options_.files) {
-    Case c;
-    if (!ReadFile(path, c)) return kExitUsage;
+    CaseFile file;
+    if (!ReadCaseFile(target_.alphabet, path, file)) return kExitUsage;
+    Override(options_, file.c);
+    const Case& c = file.c;
     ReplayedFile& replayed = summary.files.emplace_back();
     replayed.path = path;
     for (int i = 0; i < options_.runs && code == 0; ++i) {
       const bool check = i == 0 && !DifferenceIsExpected(c);
       const Outcome outcome = cold.Run(c, options_.timeout_seconds, check);
       Add(outcome, replayed);
-      if (!outcome.Failed()) continue;
+      if (!outcome.Failed()) {
+        if (i > 0 || c.strategy != Strategy::kListed) continue;
+        for (const std::string& note : UntakenSwitches(file, outcome, path)) std::fprintf(stderr, "%s\n", note.c_str());
+        continue;
+      }
       replayed.signature = publisher.SignatureOf(c, outcome);
       publisher.PrintReplay(cold, c, outcome, path);
       code = outcome.end == EndKind::kTimeout ? kExitTimeout : kExitFinding;
@@ -172,14 +160,29 @@ int Runner::ReplayCold() {
 int Runner::ReplayHere() {
   TakeOverEnds(Role::kAlone, -1, -1);
   for (const std::string& path : options_.files) {
-    if (!ReadFile(path, case_)) return kExitUsage;
+    CaseFile file;
+    if (!ReadCaseFile(target_.alphabet, path, file)) return kExitUsage;
+    Override(options_, file.c);
     BeginExecution(nullptr, 0);
-    executor_.Execute(case_);
+    executor_.Execute(file.c);
     EndExecution();
     std::fprintf(stderr, "%s: passed\n", path.c_str());
   }
   return 0;
 }
+
+namespace {
+// The exit code.
+int PrintFiles(const Target& target, const Options& options) {
+  for (const std::string& path : options.files) {
+    CaseFile file;
+    if (!ReadCaseFile(target.alphabet, path, file)) return kExitUsage;
+    Override(options, file.c);
+    std::fputs(PrintWithOrigin(target, options, file.c).c_str(), stdout);
+  }
+  return std::fflush(stdout) == 0 ? 0 : kExitUsage;
+}
+}  // namespace
 
 Runner& StartRunner(const Target& target, const std::vector<std::string>& arguments, const char* program) {
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
@@ -192,6 +195,7 @@ Runner& StartRunner(const Target& target, const std::vector<std::string>& argume
     std::printf("%s\n", Describe(target).c_str());
     std::exit(0);
   }
+  if (std::get<Options>(read).print_text) std::exit(PrintFiles(target, std::get<Options>(read)));
   return *new Runner(target, std::get<Options>(std::move(read)), program);
 }
 

@@ -38,8 +38,6 @@ class Runner {
   const Options& options() const { return options_; }
 
  private:
-  // Reads a file as a case, overrides written in. False, with a sentence on standard error, if it cannot be read.
-  bool ReadFile(const std::string& path, Case& c) const;
   void TakeOverEnds(Role role, int socket, int report_file);
   // Runs the case again and judges a difference (Executor::Repeats).
   void CheckRepeatable(std::uint64_t first_hash);
@@ -59,8 +57,8 @@ class Runner {
   std::uint64_t differences_expected_ = 0;  // warm pairs of runs that differed where that is no finding
 };
 
-// Reads the options, and ends the process where there is nothing to run: a description (0), or an error (1). The runner lives as
-// long as the process.
+// Reads the options, and ends the process where there is nothing to run: a description or files as text (0), or an error (1). The
+// runner lives as long as the process.
 Runner& StartRunner(const Target& target, const std::vector<std::string>& arguments, const char* program);
 
 }  // namespace handoff

@@ -2,20 +2,17 @@
 
 import itertools
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, findings, machine, process, replay, targets
+from handoff_tool import builds, children, findings, process, replay, targets
 from handoff_tool.outcome import CLEAN, FINDING, OUT_OF_MEMORY, TIMEOUT, Failure
 from handoff_tool.output import Output
 from handoff_tool.table import render
@@ -35,7 +32,7 @@ def throughput(sanitizers: list[str]) -> dict[str, Any]:
     for sanitizer in sanitizers:
         program = builds.folder(sanitizer) / "harness" / "run" / THROUGHPUT
         command = targets.command(program, "--benchmark_format=json")
-        answer = subprocess.run(command, capture_output=True, text=True, env=targets.environment({}))
+        answer = children.call(command, capture_output=True, env=targets.environment({}))
         try:
             runs = json.loads(answer.stdout)["benchmarks"]
             # Google Benchmark appends how it measured ("/real_time") to the name.
@@ -170,7 +167,7 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
     with tempfile.TemporaryDirectory(prefix="handoff-bench-") as name:
         tally = Tally(wanted, Path(name))
         start = time.monotonic()
-        with ThreadPoolExecutor(machine.cores()) as pool:
+        with process.pool() as pool:
             limit = 4 * len(spread) + wanted  # searches, so that a build that finds nothing ends
             for _ in pool.map(lambda pair: _search(tally, pair[1], pair[0]), itertools.islice(_endless(spread), limit)):
                 if log.isatty():
@@ -220,7 +217,10 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
 
 def _rescue(path: Path, origin: findings.Origin) -> Path:
     """A file that does not replay is what one wants to look at: it is kept with the findings."""
-    return findings.keep(findings.Origin(**(vars(origin) | {"confirmed": False})), path, "")[0] if os.path.exists(path) else path
+    if not path.exists():
+        return path
+    folder, _ = findings.keep(findings.Origin(**(vars(origin) | {"confirmed": False})), path, "")
+    return folder / path.name
 
 
 def replays_text(result: dict[str, Any]) -> str:

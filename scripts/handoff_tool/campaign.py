@@ -1,7 +1,6 @@
 """`fuzz`: every target under every sanitizer, side by side on the cores there are, restarted after each finding."""
 
 import shutil
-import signal
 import tempfile
 import threading
 import time
@@ -36,8 +35,9 @@ class Job:
     corpus: int = 0
     repeats: int = 0  # findings whose signature was known
     unconfirmed: int = 0
-    found: dict[str, Path] = field(default_factory=dict)  # signature to file
+    found: dict[str, Path] = field(default_factory=dict)  # signature to the folder that keeps it
     error: str = ""
+    said: str = ""  # the target's last line before an error
 
     def row(self) -> list[object]:
         rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
@@ -74,8 +74,6 @@ class Campaign:
 
     def run(self, show: "Display") -> bool:
         """Returns whether it was interrupted; jobs hold the results either way."""
-        # SIGINT too: a shell starts background jobs with it ignored, and Python leaves that as it is.
-        previous = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
         pool = ThreadPoolExecutor(machine.cores())
         futures = [pool.submit(self._work, job) for job in self.jobs]
         try:
@@ -86,8 +84,6 @@ class Campaign:
             self.stop()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
             show.close()
         for future in futures:
             if not future.cancelled():
@@ -114,6 +110,7 @@ class Campaign:
                 if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
                     if not self._stop.is_set():
                         job.error = f"error (exit {code}); see {log.name}"
+                        job.said = job.now.last_line()
                     break
                 job.executions = max(job.executions, before + 1)  # libFuzzer may die before its first status line
         job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
@@ -187,7 +184,7 @@ class Campaign:
             output.signature(),
             output.confirmed,
         )
-        place, new = findings.keep(origin, file, output.finding_text(), self._plan.library)
+        place, _ = findings.keep(origin, file, output.finding_text(), self._plan.library)
         if not output.confirmed:
             job.unconfirmed += 1
         elif origin.signature in job.found:
@@ -238,9 +235,10 @@ def exit_code(jobs: list[Job], interrupted: bool) -> int:
 def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
     keys = [heading.replace(" ", "_") for heading in HEADINGS]
     listed = [
-        {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(path)}
+        {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(file)}
         for job in jobs
-        for signature, path in job.found.items()
+        for signature, folder in job.found.items()
+        for file in findings.case_files(folder)
     ]
     return {"rows": [dict(zip(keys, job.row(), strict=True)) for job in jobs], "findings": listed, "interrupted": interrupted}
 
@@ -248,14 +246,16 @@ def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
 def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
     lines = [render(HEADINGS, [job.row() for job in jobs]), ""]
     for job in jobs:
-        for signature, path in job.found.items():
+        lines += [f"{job.target.name} ({job.sanitizer}): {job.said}"] if job.said else []
+        for signature, folder in job.found.items():
             lines.append(
-                f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(path)}"
+                f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(folder)}"
             )
     total = sum(len(job.found) for job in jobs)
     count = f"{total} finding{'' if total == 1 else 's'}"
     ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {count}"
-    lines.append(ending + ("." if total else "; that nothing was found does not mean that nothing is there."))
+    searched = not total and not any(job.error for job in jobs)
+    lines.append(ending + ("; that nothing was found does not mean that nothing is there." if searched else "."))
     return "\n".join(lines)
 
 

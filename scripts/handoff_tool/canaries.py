@@ -4,11 +4,10 @@ and the safe ones stay silent."""
 import shutil
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff_tool import interpreter, machine, process, targets
+from handoff_tool import interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FINDING, TIMEOUT, Failure
 from handoff_tool.output import Output
 from handoff_tool.places import ROOT
@@ -143,7 +142,7 @@ def _replays(check: Check, file: Path, folder: Path, signature: str) -> str:
 
 
 def run_all(everything: dict[str, targets.Target]) -> list[tuple[Check, str]]:
-    with ThreadPoolExecutor(machine.cores()) as pool:
+    with process.pool() as pool:
         todo = list(checks(read(), everything))
         return list(zip(todo, pool.map(run, todo), strict=True))
 

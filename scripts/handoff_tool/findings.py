@@ -1,4 +1,4 @@
-"""What a campaign found: one folder a signature under findings/<target>/, and the way back from a file to its target."""
+"""What a campaign found: one folder a signature and twin under findings/<target>/, and the way back from a file to its target."""
 
 import fcntl
 import hashlib
@@ -8,12 +8,14 @@ import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from handoff_tool.outcome import Failure
 from handoff_tool.places import ROOT, write_atomically
 
 FOLDER = ROOT / "findings"
 META, REPORT = "meta.json", "report.txt"
+TEXT, BINARY = b"handoff case", b"\xca\x5e"  # how the two forms of a case begin
 
 
 @dataclass
@@ -35,35 +37,46 @@ def folder_name(signature: str) -> str:
     return plain if plain == signature else f"{plain}-{hashlib.sha256(signature.encode()).hexdigest()[:8]}"
 
 
-def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> tuple[Path, bool]:
-    """Moves a crash file to where it belongs; returns its place and whether the signature is new."""
+def place_of(origin: Origin, root: Path | None = None) -> Path:
     kind = "" if origin.confirmed else "unconfirmed-"
-    folder = (root or FOLDER) / origin.target / (kind + folder_name(origin.signature))
+    twin = f"--{origin.twin}" if origin.twin else ""
+    return (root or FOLDER) / origin.target / f"{kind}{folder_name(origin.signature)}{twin}"
+
+
+def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> tuple[Path, bool]:
+    """Moves a crash file to where it belongs; returns its folder and whether it is new.
+
+    The newest file stays: of an older one nobody knows whether it still does what it did. `seen` counts them all.
+    """
+    folder = place_of(origin, root)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:  # two jobs of one target may find the same thing at once
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / META).exists():
-            facts = json.loads((folder / META).read_text())
-            write_atomically(folder / META, json.dumps(facts | {"seen": facts["seen"] + 1}, indent=1) + "\n")
-            old = next(iter(case_files(folder)), case)
-            case.unlink(missing_ok=True)
-            return old, False
+        before = _facts(folder)
+        known = before.get("twin") == origin.twin
+        facts = asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}
+        if known:
+            facts |= {"seen": before.get("seen", 0) + origin.seen, "found": before.get("found", facts["found"])}
+        for old in case_files(folder):
+            old.unlink()
         place = folder / case.name
         shutil.move(case, place)
         shown = place.relative_to(ROOT) if place.is_relative_to(ROOT) else place
         (folder / REPORT).write_text(report.replace(str(case), str(shown)))  # the command under REPLAY names it
-        write_atomically(
-            folder / META, json.dumps(asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=1) + "\n"
-        )
-        return place, True
+        write_atomically(folder / META, json.dumps(facts, indent=1) + "\n")
+        return folder, not known
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / META).read_text()))
+    except (OSError, ValueError):
+        return {}
 
 
 def read_meta(folder: Path) -> Origin | None:
-    try:
-        facts = json.loads((folder / META).read_text())
-    except (OSError, ValueError):
-        return None
-    return Origin(**{name: facts[name] for name in Origin.__dataclass_fields__ if name in facts})
+    facts = _facts(folder)
+    return Origin(**{name: facts[name] for name in Origin.__dataclass_fields__ if name in facts}) if facts else None
 
 
 def case_files(folder: Path) -> list[Path]:
@@ -77,19 +90,36 @@ def case_files(folder: Path) -> list[Path]:
     )
 
 
-def resolve(name: str) -> Path:
-    """A case file, or the folder of a finding, which holds one."""
+def resolve(name: str) -> list[Path]:
+    """A case file; the cases of a folder; or those of all findings below it."""
     path = Path(name)
     if path.is_dir():
-        inside = case_files(path)
-        if len(inside) != 1:
-            raise Failure(
-                f"{name}: expected a case file or the folder of one finding, found a folder with {len(inside)} candidates."
-            )
-        return inside[0]
+        inside = case_files(path) or [case for meta in sorted(path.rglob(META)) for case in case_files(meta.parent)]
+        if not inside:
+            raise Failure(f"{name}: expected a case file, or a folder with cases or findings in it, found a folder without any.")
+        return inside
     if not path.is_file():
         raise Failure(f"{name}: expected a case file, found nothing there.")
-    return path
+    if path.name in (META, REPORT):
+        raise Failure(f"{name}: expected a case file, found what is kept beside one; name the folder {path.parent} instead.")
+    return [path]
+
+
+def read(path: Path) -> str:
+    """What is odd about a file that will be read as a binary case, in a sentence; fails where that cannot be meant."""
+    data = path.read_bytes()
+    if data.startswith((TEXT, BINARY)):
+        return ""
+    if not data:
+        raise Failure(f"{path}: expected a case, found an empty file.")
+    first = data[:200].split(b"\n")[0]
+    printable = all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in data[:4096])
+    if b"hand" in first.lower() or (printable and b"handoff" in data[:4096].lower()):
+        raise Failure(
+            f"{path}: expected '{TEXT.decode()} 1' as the first line of a text case, with nothing before it, "
+            f"found {first.decode(errors='replace')!r}."
+        )
+    return f"{path}: neither a text case nor one that a target wrote; read as a binary case of {len(data)} bytes."
 
 
 def origin(path: Path) -> Origin:
@@ -101,8 +131,8 @@ def origin(path: Path) -> Origin:
             if top in parts[:-2]:
                 found.target = parts[len(parts) - 1 - parts[::-1].index(top) + 1]
     head = path.read_bytes()[:4096]
-    if head.startswith(b"handoff case"):
-        for name, value in re.findall(r"^#\s*(target|twin|sanitizer):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
+    if head.startswith(TEXT):
+        for name, value in re.findall(r"^#\s*(target|twin|sanitizer|carrier):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
             if not getattr(found, name):
                 setattr(found, name, value)
     return found

@@ -4,12 +4,11 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import machine
+from handoff_tool import children, machine
 from handoff_tool.outcome import Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
@@ -137,7 +136,7 @@ def _configure(source: Path, prefix: Path, sanitizer: str, chain: Toolchain, pro
 
 def _ask(words: tuple[str | Path, ...], log: str) -> str:
     command = [*machine.without_randomisation(), *map(str, words)]
-    answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | _ENVIRONMENT)
+    answer = children.call(command, capture_output=True, env=os.environ | _ENVIRONMENT)
     if answer.returncode != 0:
         raise Failure(
             f"The new interpreter does not run or has its GIL on (log of its build: {log}): {answer.stderr.strip()[-300:]}"

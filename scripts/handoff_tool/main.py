@@ -1,21 +1,27 @@
 """The parser: verbs, their flags, and one place that turns an outcome into an exit code."""
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from handoff_tool import bench, builds, interpreter, machine, targets
+from handoff_tool import bench, builds, children, interpreter, machine, suite, targets
 from handoff_tool import verbs as verbs_of
 from handoff_tool.outcome import FAILED, INTERRUPTED, Failure, choose
 from handoff_tool.places import Cache
 
 
+class Usage(Failure):
+    """A line that cannot be read. The text begins with the command's name."""
+
+
 class Parser(argparse.ArgumentParser):
+    verbs: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
-        """Usage errors exit with 1 like every other error of ours, and end with the valid choices."""
-        print(f"{self.prog}: {message}", file=sys.stderr)
-        sys.exit(FAILED)
+        raise Usage(f"{self.prog}: {message}")
 
     def refuse(self, words: list[str]) -> NoReturn:
         flags = sorted(option for action in self._actions for option in action.option_strings if option.startswith("--"))
@@ -88,7 +94,8 @@ def parser() -> Parser:
         "--preset", metavar="NAME", type=one_of("preset", builds.PRESETS), help=f"one of {', '.join(builds.PRESETS)}"
     )
     added.add_argument("--target", metavar="X", action="append", help="only this CMake target (may be repeated)")
-    verb("list", verbs_of.list_targets, "List the targets with their sanitizers and twins.")
+    added = verb("list", verbs_of.list_targets, "List the targets; those that are named with their operations and twins.")
+    added.add_argument("names", metavar="TARGET", nargs="*", help="targets to show in full")
 
     added = verb(
         "fuzz", verbs_of.fuzz, "Fuzz targets, all of them under every sanitizer by default; exit 77 when something was found."
@@ -117,7 +124,7 @@ def parser() -> Parser:
     carrier(added)
 
     def files(added: Parser) -> None:
-        added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or the folder of a finding")
+        added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or a folder of findings")
         added.add_argument("--target", metavar="T", help="target (default: from the file's place)")
         sanitizer(added)
         added.add_argument("--twin", metavar="T", help="broken twin (default: as recorded beside the file or in its comments)")
@@ -131,7 +138,9 @@ def parser() -> Parser:
     files(added)
     added.add_argument("--times", metavar="N", type=count, default=3, help="processes a file (default 3)")
 
-    files(verb("explain", verbs_of.explain, "Run a case file once and print the finding alone."))
+    added = verb("explain", verbs_of.explain, "Run a case file once and print the finding alone.")
+    files(added)
+    added.add_argument("--text", action="store_true", help="print the case as text instead, to be kept as a regression test")
 
     added = verb("coverage", verbs_of.coverage, "Say which lines of the subjects the committed corpus reaches.")
     added.add_argument("names", metavar="TARGET", nargs="*", help="targets to run (default: all but the canaries; see 'list')")
@@ -146,19 +155,55 @@ def parser() -> Parser:
 
     added = verb("test", verbs_of.test, "Build everything and run all tests; ends with a line 'N passed, N failed'.")
     added.add_argument("--update-golden", action="store_true", help="rewrite the golden texts instead of comparing with them")
+    added.add_argument(
+        "--only",
+        metavar="STAGE",
+        action="append",
+        type=one_of("stage", suite.STAGES),
+        help=f"one of {', '.join(suite.STAGES)} (may be repeated)",
+    )
+    top.verbs = list(verbs.choices)
     return top
 
 
-def main(words: list[str]) -> int:
-    args, unknown = parser().parse_known_args(words)
+def _read(words: list[str]) -> argparse.Namespace:
+    top = parser()
+    if not words:
+        raise Usage(f"{top.format_help()}\nExpected a verb, found none; 'scripts/handoff VERB --help' says more of each.")
+    if not words[0].startswith("-"):
+        choose("verb", words[0], list(top.verbs))
+    args, unknown = top.parse_known_args(words)
     if unknown:
         args.parser.refuse(unknown)
-    machine.raise_address_space_limit()
-    try:
-        return int(args.function(args, Cache.find(args.cache)))
-    except Failure as failure:
-        print(f"handoff {args.verb}: {failure}", file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        print(f"handoff {args.verb}: interrupted.", file=sys.stderr)
-        return INTERRUPTED
+    return args
+
+
+def _warn_of_variables() -> None:
+    """They are for targets that are run by hand; a verb takes none of them over, or a replay would not be one."""
+    found = [name for name in targets.Choices("x", "x", "x", "x", "x").environment() if os.environ.get(name)]
+    if found:
+        flags = ", ".join("--" + name.removeprefix("HANDOFF_").lower() for name in found)
+        print(f"handoff: {', '.join(found)} in the environment: ignored; use {flags}.", file=sys.stderr)
+
+
+def main(words: list[str]) -> int:
+    """Runs one command line; everything that goes wrong ends here, as a sentence and an exit code."""
+
+    def end(text: str, code: int) -> int:
+        print(text, file=sys.stderr)
+        if "--json" in words:
+            print(json.dumps({"error": text}), flush=True)
+        return code
+
+    with children.signals_interrupt():
+        try:
+            args = _read(words)
+            machine.raise_address_space_limit()
+            _warn_of_variables()
+            return int(args.function(args, Cache.find(args.cache)))
+        except Usage as failure:
+            return end(str(failure), FAILED)
+        except Failure as failure:
+            return end(f"handoff {words[0]}: {failure}", FAILED)
+        except KeyboardInterrupt:
+            return end(f"handoff {' '.join(words[:1])}: interrupted.", INTERRUPTED)

@@ -1,5 +1,7 @@
 """Exit codes of every verb, and the one exception that ends a verb with a sentence."""
 
+import difflib
+
 CLEAN = 0
 FAILED = 1  # usage, set-up, or a failed test
 TIMEOUT = 70
@@ -23,7 +25,9 @@ class Failure(Exception):
 
 
 def choose(kind: str, wanted: str, valid: list[str]) -> str:
-    """Returns `wanted`, or fails with the list of what would have been valid."""
-    if wanted not in valid:
-        raise Failure(f"Unknown {kind} '{wanted}'; expected one of: {', '.join(valid) or '(none built)'}.")
-    return wanted
+    """Returns `wanted`, or fails with the list of what would have been valid, and the nearest of it."""
+    if wanted in valid:
+        return wanted
+    near = difflib.get_close_matches(wanted, valid, 1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise Failure(f"Unknown {kind} '{wanted}'; expected one of: {', '.join(valid) or '(none built)'}.{hint}")

@@ -48,6 +48,14 @@ class Output:
     def report(self) -> str:
         return "\n".join(line for line in self._report if not line.startswith(("INFO:", "\tNEW_FUNC", "NEW_FUNC"))) + "\n"
 
+    def lines_with(self, phrase: str) -> list[str]:
+        return [line for line in self._report if phrase in line]
+
+    def last_line(self) -> str:
+        """Nearly always the reason, where a process ends with an error."""
+        lines = self.report().strip().splitlines()
+        return lines[-1] if lines else ""
+
     def finding_text(self) -> str:
         """From the heading FINDING on, when there is one."""
         text = self.report()

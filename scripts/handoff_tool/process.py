@@ -1,16 +1,19 @@
 """One target process: started in its own group, read line by line, ended with everything it started."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from handoff_tool import targets
+from handoff_tool import children, machine, targets
 
 PATIENCE = 20.0  # seconds a process gets to end by itself after it was asked to
+
+_running: set["Process"] = set()
+_interrupted = threading.Event()  # the command is about to end: nothing more is started
 
 
 class Process:
@@ -28,6 +31,9 @@ class Process:
             errors="replace",
             start_new_session=True,
         )
+        _running.add(self)
+        if _interrupted.is_set():
+            self.kill()
 
     def follow(self, line: Callable[[str], None], limit: float) -> int:
         """Feeds every line of standard error to `line` and returns the exit code; past `limit` seconds the process is killed."""
@@ -43,20 +49,32 @@ class Process:
         finally:
             watchdog.cancel()
             self.kill()
+            _running.discard(self)
 
     def interrupt(self) -> None:
         """Asks as a terminal would; kills what does not follow."""
-        self._send(signal.SIGINT)
+        children.send(self._process.pid, signal.SIGINT)
         timer = threading.Timer(PATIENCE, self.kill)
         timer.daemon = True
         timer.start()
 
     def kill(self) -> None:
-        self._send(signal.SIGKILL)
+        children.send(self._process.pid, signal.SIGKILL)
 
-    def _send(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+
+@contextlib.contextmanager
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """A thread a core, each to follow a process. An interrupt kills those, or the pool would wait for them to end."""
+    executor = ThreadPoolExecutor(machine.cores())
+    try:
+        yield executor
+    except KeyboardInterrupt:
+        _interrupted.set()
+        for process in list(_running):
+            process.kill()
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def run(binary: Path, words: Iterable[str | Path], environment: dict[str, str], cwd: Path, limit: float) -> tuple[int, list[str]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from handoff_tool import children
 from handoff_tool.outcome import Failure
 
 
@@ -82,7 +83,7 @@ class Progress:
             output.write(f"$ {' '.join(words)}\n".encode())
             output.flush()
             try:
-                result = subprocess.run(
+                result = children.call(
                     words,
                     cwd=cwd,
                     env=dict(os.environ) | dict(environment or {}),

@@ -1,15 +1,15 @@
 """`replay` and `explain`: the same file again, each time as the first run of a fresh process."""
 
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, findings, machine, process, targets
+from handoff_tool import builds, children, findings, interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FINDING, NAMES, OUT_OF_MEMORY, TIMEOUT, Failure, choose
 from handoff_tool.output import Output
 
+UNUSED = "was never reached"  # the harness's phrase for a switch of a text case
 LIMIT = 120.0  # seconds for one run, start of an interpreter included
 _FAILING = (FINDING, TIMEOUT, OUT_OF_MEMORY)
 
@@ -22,33 +22,48 @@ class Result:
     codes: list[int] = field(default_factory=list)
     signature: str = ""
     report: str = ""
+    notes: list[str] = field(default_factory=list)  # of a text case that passed: switches of no use
 
     @property
     def replayed(self) -> int:
         return sum(code in _FAILING for code in self.codes)
 
 
-def locate(name: str, flags: findings.Origin, everything: dict[str, targets.Target]) -> tuple[Path, findings.Origin]:
-    """The file and how to run it; flags win over what lies beside the file or in it."""
-    path = findings.resolve(name).resolve()
+def locate(path: Path, flags: findings.Origin) -> findings.Origin:
+    """How to run a file; flags win over what lies beside the file or in it. Its target may not be built yet."""
     origin = findings.origin(path)
     for field_name in ("target", "sanitizer", "twin", "carrier"):
         setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
     if not origin.target:
-        raise Failure(f"{name}: its target cannot be told from its place; give --target, one of: {', '.join(everything)}.")
-    chosen = targets.select([origin.target], everything)[0]
-    if origin.twin:
-        choose("twin", origin.twin, chosen.twin_names())
-    origin.sanitizer = origin.sanitizer or next(iter(chosen.binaries))
-    choose(f"sanitizer for {origin.target}", origin.sanitizer, list(chosen.binaries))
-    return path, origin
+        raise Failure(
+            f"{path}: its target cannot be told from its place; give --target, one of: {', '.join(targets.declared())}."
+        )
+    choose("target", origin.target, targets.declared())
+    built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
+    origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
+    return origin
+
+
+def choices(origin: findings.Origin) -> targets.Choices:
+    return targets.Choices(twin=origin.twin, carrier=origin.carrier)
+
+
+def as_text(path: Path, origin: findings.Origin) -> str:
+    """The case in text form, with comments that name target, twin and sanitizer."""
+    environment = choices(origin).environment() | {"HANDOFF_PRINT_TEXT": "1"}
+    words = targets.command(builds.binary(origin.target, origin.sanitizer), path)
+    answer = children.call(words, capture_output=True, env=targets.environment(environment))
+    if answer.returncode != CLEAN or not answer.stdout:
+        said = answer.stderr.strip().splitlines()
+        raise Failure(said[-1] if said else f"{path}: the target ended with exit code {answer.returncode} and printed no case.")
+    return str(answer.stdout)
 
 
 def once(path: Path, origin: findings.Origin, why: bool = False, timeout: int | None = None) -> tuple[int, Output]:
     """One fresh process; a replay writes nothing beside the file. `why` has it look for the switch that matters; `timeout` is the
     limit of one execution in seconds, the target's own if None."""
     output = Output()
-    environment = targets.Choices(twin=origin.twin, carrier=origin.carrier).environment() | ({"HANDOFF_WHY": "1"} if why else {})
+    environment = choices(origin).environment() | ({"HANDOFF_WHY": "1"} if why else {})
     with tempfile.TemporaryDirectory(prefix="handoff-replay-") as folder:
         flags = [f"-artifact_prefix={folder}/"] + ([f"-timeout={timeout}"] if timeout else [])
         binary = builds.binary(origin.target, origin.sanitizer)
@@ -58,14 +73,14 @@ def once(path: Path, origin: findings.Origin, why: bool = False, timeout: int | 
 
 def replay(path: Path, origin: findings.Origin, times: int, why: bool = False, timeout: int | None = None) -> Result:
     result = Result(path, origin, times, signature=origin.signature)
-    with ThreadPoolExecutor(machine.cores()) as pool:
+    with process.pool() as pool:
         for code, output in pool.map(lambda _: once(path, origin, why, timeout), range(times)):
             if code not in (CLEAN, *_FAILING):
-                printed = output.report().strip().splitlines()
-                raise Failure(printed[-1] if printed else f"{path}: the target ended with exit code {code}.")
+                raise Failure(output.last_line() or f"{path}: the target ended with exit code {code}.")
             result.codes.append(code)
             if code in _FAILING and not result.report:
                 result.report, result.signature = output.finding_text(), output.signature()
+            result.notes = result.notes or output.lines_with(UNUSED)
     return result
 
 
@@ -104,4 +119,7 @@ def verdict(result: Result) -> str:
 
 
 def text(results: list[Result]) -> str:
-    return "\n".join([part for result in results for part in (result.report, verdict(result)) if part])
+    lines = [part for result in results for part in (result.report, *result.notes, verdict(result)) if part]
+    if len(results) > 1:
+        lines.append(f"{sum(r.replayed > 0 for r in results)} of {len(results)} files failed again.")
+    return "\n".join(lines)

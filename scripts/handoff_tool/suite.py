@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, canaries, findings, interpreter, machine, process, replay, setup, targets
+from handoff_tool import builds, campaign, canaries, children, findings, interpreter, machine, process, replay, setup, targets
 from handoff_tool.outcome import CLEAN, FAILED, Failure
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress, seconds_text
@@ -18,6 +19,10 @@ from handoff_tool.progress import Progress, seconds_text
 PRESETS = (*interpreter.SANITIZERS, "gcc")
 SMOKE_SECONDS = 4.0
 TEST_LIMIT = 300  # seconds one CTest test may take
+
+
+# What --only takes: the first words of the stages' names.
+STAGES = ("scripts", "build", "ctest", "canaries", "smoke", "regression")
 
 
 @dataclass
@@ -39,10 +44,17 @@ class Stage:
         self.notes += [] if ok else [note]
 
 
-def run(cache: Cache, update_golden: bool) -> list[Stage]:
+def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Stage]:
+    """All stages, or those named; what these need is built in any case."""
+    wanted = set(only or STAGES)
     environment = {"HANDOFF_UPDATE_GOLDEN": "1"} if update_golden else {}
-    setup.ensure(cache)
-    progress = Progress(len(PRESETS) * 2 + 4, cache.logs)
+    if wanted != {"scripts"}:
+        setup.ensure(cache)
+    compiling = wanted & {"build", "ctest"}
+    running = wanted & {"canaries", "smoke", "regression"}
+    steps = len(wanted - {"build", "ctest"}) + len(PRESETS) * ("ctest" in wanted)
+    steps += len(PRESETS) if compiling else len(interpreter.SANITIZERS) if running else 0
+    progress = Progress(steps, cache.logs)
     stages: list[Stage] = []
 
     def stage(name: str, estimate: float, function: Any, *arguments: Any) -> Stage:
@@ -57,14 +69,18 @@ def run(cache: Cache, update_golden: bool) -> list[Stage]:
         print("\n".join([stages[-1].line(), *(f"    {note}" for note in stages[-1].notes)]), file=sys.stderr, flush=True)
         return stages[-1]
 
-    stage("scripts", 10, _scripts, environment)
-    for preset in PRESETS:
-        if not stage(f"build {preset}", 150, _build, cache, preset).failed:
+    if "scripts" in wanted:
+        stage("scripts", 10, _scripts, environment)
+    for preset in PRESETS if compiling else interpreter.SANITIZERS if running else ():
+        parts = [] if compiling else [builds.FUZZ]
+        if not stage(f"build {preset}", 150, _build, cache, preset, parts).failed and "ctest" in wanted:
             stage(f"ctest {preset}", 120, _ctest, cache, preset, environment)
-    everything = targets.built()
-    if everything:
+    everything = targets.built() if running else {}
+    if everything and "canaries" in wanted:
         stage("canaries", 400, _canaries, everything)
+    if everything and "smoke" in wanted:
         stage("smoke", 30, _smoke, cache, canaries.others(everything))
+    if everything and "regression" in wanted:
         stage("regression corpus", 30, _regressions, everything)
     return stages
 
@@ -72,7 +88,7 @@ def run(cache: Cache, update_golden: bool) -> list[Stage]:
 def _scripts(stage: Stage, environment: dict[str, str]) -> None:
     """The command's own tests, in a process of their own."""
     command = [sys.executable, "-m", "unittest", "discover", "-s", str(ROOT / "scripts" / "tests"), "-t", str(ROOT / "scripts")]
-    answer = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    answer = children.call(command, capture_output=True, env=os.environ | environment)
     ran, bad = re.search(r"^Ran (\d+) test", answer.stderr, re.M), re.findall(r"(?:failures|errors)=(\d+)", answer.stderr)
     stage.failed = sum(map(int, bad)) or int(answer.returncode != 0)
     stage.passed = (int(ran[1]) if ran else 0) - stage.failed
@@ -80,8 +96,8 @@ def _scripts(stage: Stage, environment: dict[str, str]) -> None:
         stage.notes += answer.stderr.strip().splitlines()[-60:]
 
 
-def _build(stage: Stage, cache: Cache, preset: str) -> None:
-    builds.build(cache, preset, [])
+def _build(stage: Stage, cache: Cache, preset: str, parts: list[str]) -> None:
+    builds.build(cache, preset, parts)
     stage.judge(True, "")
 
 
@@ -101,7 +117,7 @@ def _ctest(stage: Stage, cache: Cache, preset: str, environment: dict[str, str])
         str(report),
     ]
     with log.open("w") as output:
-        subprocess.run(
+        children.call(
             [*machine.without_randomisation(), *command],
             stdout=output,
             stderr=subprocess.STDOUT,

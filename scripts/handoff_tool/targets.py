@@ -88,6 +88,25 @@ def declared() -> list[str]:
     return sorted(plain + [f"canary_{path.stem}" for path in (ROOT / "fuzz" / "canary").glob("*.cc")])
 
 
+def missing(sanitizer: str) -> bool:
+    """Whether there are targets that CMake would build and that are not there: before a build, or after one that was stopped."""
+    where = builds.folder(sanitizer)
+    if not (where / "build.ninja").exists():
+        return True
+    wanted = set(declared()) & set(builds.executables(where))
+    return any(not os.access(builds.binary(name, sanitizer), os.X_OK) for name in wanted)
+
+
+def check(binary: Path, choices: Choices) -> None:
+    """Fails with the target's own sentence where it does not take these choices."""
+    answer = subprocess.run(
+        command(binary), capture_output=True, text=True, env=environment(choices.environment() | {"HANDOFF_DESCRIBE": "1"})
+    )
+    if answer.returncode != 0:
+        said = answer.stderr.strip().splitlines()
+        raise Failure(f"{binary.name}: {said[-1] if said else f'ended with exit code {answer.returncode}'}")
+
+
 def built() -> dict[str, Target]:
     """All targets found in the build folders, by name. Empty before the first build."""
     found: dict[str, Target] = {}
@@ -114,20 +133,3 @@ def select(names: list[str], everything: dict[str, Target], twin: str = "") -> l
     if not having or (names and len(having) < len(chosen)):
         choose("twin", twin, sorted({name for target in chosen if target not in having for name in target.twin_names()}))
     return having
-
-
-def listing(everything: dict[str, Target]) -> dict[str, Any]:
-    return {
-        "targets": [
-            {"name": t.name, "sanitizers": list(t.binaries), "carrier": t.carrier, "summary": t.summary, "twins": t.twins}
-            for t in everything.values()
-        ]
-    }
-
-
-def listing_text(everything: dict[str, Target]) -> str:
-    lines = []
-    for target in everything.values():
-        lines += [f"{target.name}  ({', '.join(target.binaries)}; {target.carrier}s)", f"    {target.summary}"]
-        lines += [f"    twin {twin['name']}: {twin.get('breach', '')} ({twin.get('detector', '')})" for twin in target.twins]
-    return "\n".join(lines) or "No target is built."

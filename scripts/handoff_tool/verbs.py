@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import bench as benches
-from handoff_tool import builds, campaign, canaries, findings, interpreter, sources, suite, targets
+from handoff_tool import builds, campaign, canaries, findings, interpreter, listing, sources, suite, targets
 from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
@@ -76,9 +76,25 @@ def _sanitizers(args: argparse.Namespace) -> list[str]:
 
 
 def list_targets(args: argparse.Namespace, cache: Cache) -> int:
-    everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
-    _emit(args, targets.listing(everything), targets.listing_text(everything))
+    for name in args.names:
+        choose("target", name, targets.declared())
+    lacking = [sanitizer for sanitizer in interpreter.SANITIZERS if targets.missing(sanitizer)]
+    everything = _built(cache, lacking)
+    chosen = {name: everything[choose("target", name, list(everything))] for name in args.names} or everything
+    text = listing.details(chosen) if args.names else listing.overview(chosen)
+    _emit(args, listing.data(chosen), text)
     return CLEAN
+
+
+def _check_choices(cache: Cache, names: list[str], sanitizers: list[str], choices: targets.Choices) -> None:
+    """Targets named with a twin or carrier that they do not take: said before the rest is built."""
+    if not choices.twin and not choices.carrier:
+        return
+    for name in names:
+        built = [one for one in interpreter.SANITIZERS if builds.binary(name, one).exists()]
+        if not built:
+            builds.build(cache, sanitizers[0], [name], Progress(1, cache.logs))
+        targets.check(builds.binary(name, (built or sanitizers)[0]), choices)
 
 
 def fuzz(args: argparse.Namespace, cache: Cache) -> int:
@@ -92,6 +108,7 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     for name in args.names:  # before anything is built: a slip of the pen should not cost minutes
         choose("target", name, targets.declared())
     sanitizers = _sanitizers(args)
+    _check_choices(cache, args.names, sanitizers, choices)
     everything = _built(cache, sanitizers)
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
     chosen = targets.select(args.names, everything if args.names or choices.twin else canaries.others(everything), choices.twin)
@@ -102,13 +119,26 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     return campaign.exit_code(jobs, interrupted)
 
 
-def _replays(args: argparse.Namespace, cache: Cache, times: int, why: bool) -> list[replays.Result]:
-    for name in args.files:
-        findings.resolve(name)  # before anything is built: says so if there is no such file
-    everything = targets.built() or _built(cache, list(interpreter.SANITIZERS))
+def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, findings.Origin]]:
+    """The files, each with how it is to be run; targets that are missing are built, when the files are known to be cases."""
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
-    located = [replays.locate(name, flags, everything) for name in args.files]
-    return [replays.replay(path, origin, times, why) for path, origin in located]
+    paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
+    notes = [note for path in paths if (note := findings.read(path))]
+    located = [(path, replays.locate(path, flags)) for path in paths]
+    needed = {(origin.sanitizer, origin.target) for _, origin in located}
+    lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
+    progress = Progress(len(lacking), cache.logs)
+    for sanitizer, target in lacking:
+        builds.build(cache, sanitizer, [target], progress)
+    for sanitizer, target, twin, carrier in sorted({(o.sanitizer, o.target, o.twin, o.carrier) for _, o in located}):
+        targets.check(builds.binary(target, sanitizer), targets.Choices(twin=twin, carrier=carrier))
+    for note in notes:
+        print(note, file=sys.stderr)
+    return located
+
+
+def _replays(args: argparse.Namespace, cache: Cache, times: int, why: bool) -> list[replays.Result]:
+    return [replays.replay(path, origin, times, why) for path, origin in _located(args, cache)]
 
 
 def replay(args: argparse.Namespace, cache: Cache) -> int:
@@ -118,6 +148,10 @@ def replay(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def explain(args: argparse.Namespace, cache: Cache) -> int:
+    if args.text:
+        texts = [(path, replays.as_text(path, origin)) for path, origin in _located(args, cache)]
+        _emit(args, {"cases": [{"file": str(p), "text": text} for p, text in texts]}, "\n".join(text for _, text in texts).rstrip())
+        return CLEAN
     results = _replays(args, cache, 1, why=True)
     found = [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]
     _emit(args, {"findings": found}, "\n".join(r.report or replays.verdict(r) for r in results))
@@ -149,6 +183,6 @@ def bench(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def test(args: argparse.Namespace, cache: Cache) -> int:
-    stages = suite.run(cache, args.update_golden)
+    stages = suite.run(cache, args.update_golden, args.only or [])
     _emit(args, suite.summary(stages), suite.closing(stages))
     return FAILED if any(stage.failed for stage in stages) else CLEAN
