@@ -13,8 +13,12 @@ GRACE = 5.0  # seconds a build tool gets to remove what it has half written
 
 @contextlib.contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """SIGTERM is treated as Ctrl-C. SIGINT is named too: a shell starts background jobs with it ignored."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    """SIGTERM is treated as Ctrl-C, and so is a terminal that is closed: what we started is in groups of its own and would go on.
+
+    SIGINT is named too: a shell starts background jobs with it ignored. An ignored SIGHUP is somebody's nohup and stays.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    numbers += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else []
     previous = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield

@@ -3,12 +3,13 @@
 
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
 empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
-A replayed file fails if it says `crash`.
+A replayed file fails if it says `crash`, and runs until it is killed if it says `endless`. There are no fibers.
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -31,6 +32,10 @@ def fail(token, content):
     sys.exit(77)
 
 
+for name, valid in (("TWIN", "double_delete"), ("CARRIER", "thread")):
+    if os.environ.get(f"HANDOFF_{name}", valid) != valid:
+        say(f"HANDOFF_{name}: expected one of {valid}, found '{os.environ[f'HANDOFF_{name}']}'")
+        sys.exit(1)
 if os.environ.get("HANDOFF_DESCRIBE"):
     print(
         json.dumps(
@@ -38,7 +43,15 @@ if os.environ.get("HANDOFF_DESCRIBE"):
                 "name": os.path.basename(sys.argv[0]),
                 "summary": "Pretends.",
                 "carrier": "fiber",
-                "operations": [],
+                "operations": [
+                    {
+                        "name": "give",
+                        "arguments": [
+                            {"name": "box", "values": 4},
+                            {"name": "kind", "values": 2, "value_names": ["old", "new"]},
+                        ],
+                    }
+                ],
                 "twins": [{"name": "double_delete", "breach": "deletes twice", "detector": "ledger"}],
             }
         )
@@ -49,8 +62,18 @@ if "usage" in plan:
     sys.exit(1)
 if places and os.path.isfile(places[0]):
     with open(places[0]) as file:
-        if "crash" not in file.read():
-            sys.exit(0)
+        content = file.read()
+    if os.environ.get("HANDOFF_PRINT_TEXT"):
+        print(f"handoff case 1\n# twin: {os.environ.get('HANDOFF_TWIN', 'safe')}")
+        sys.exit(0)
+    if "endless" in content:
+        subprocess.Popen(["sleep", "60"])  # must not outlive us either
+        with open(places[0] + ".started", "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(60)
+    if "crash" not in content:
+        say(f"{places[0]}: the switch on line 7 was never reached")
+        sys.exit(0)
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: double-delete--{os.environ.get('HANDOFF_TWIN', 'safe')}")
     sys.exit(77)

@@ -4,8 +4,11 @@ import contextlib
 import io
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -14,6 +17,19 @@ from handoff_tool import builds, findings, machine, main, targets
 from handoff_tool.places import Cache
 
 HERE = Path(__file__).resolve().parent
+
+_ALONE = """
+import sys
+from pathlib import Path
+from handoff_tool import builds, findings, machine, targets
+from handoff_tool.main import main
+folder = Path(sys.argv.pop(1))
+machine.without_randomisation = lambda: ()
+builds.build = lambda *_: None
+builds.ROOT = targets.ROOT = folder
+findings.FOLDER, targets.CORPUS = folder / "findings", folder / "corpus"
+sys.exit(main(sys.argv[1:]))
+"""
 
 FAKE_TARGET = (HERE / "fake_target.py").read_text()
 
@@ -59,6 +75,31 @@ class World(unittest.TestCase):
         source.touch()
         return path
 
+    def started(self, *words: str, **variables: str) -> subprocess.Popen[str]:
+        """The command in a process of its own, in this world, for signals."""
+        child = subprocess.Popen(
+            [sys.executable, "-c", _ALONE, str(self.folder), words[0], "--cache", str(self.cache.folder), *words[1:]],
+            cwd=HERE.parent,
+            env=os.environ | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(child.kill)
+        return child
+
+    def await_file(self, path: Path, child: subprocess.Popen[str]) -> str:
+        """The content that the child, or what it started, will write into a file."""
+        while not path.exists() or not path.read_text():
+            self.assertIsNone(child.poll(), "ended before it could be interrupted")
+            time.sleep(0.02)
+        return path.read_text()
+
+    def await_end(self, process: int) -> None:
+        """Of a grandchild."""
+        while Path(f"/proc/{process}").exists() and "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text():
+            time.sleep(0.02)
+
     def run_command(self, *words: str) -> tuple[int, str, str]:
         """The command's exit code, standard output and standard error."""
         out, err = io.StringIO(), io.StringIO()
@@ -87,7 +128,7 @@ def golden(case: unittest.TestCase, name: str, text: str) -> None:
 _CONFIGURE = """#!/bin/sh
 cat > Makefile <<'END'
 all:
-\t@test ! -e "$(STOP)" || (echo started > "$(STOP)"; sleep 60)
+\t@test ! -e "$(STOP)" || (echo $$$$ > "$(STOP)"; exec sleep 60)
 \t@test -z "$(BREAK)" || (echo no such header; exit 1)
 \t@cp answer.sh python
 \t@mkdir -p build/lib

@@ -3,13 +3,11 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
+from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds, findings
-from tests.support import HERE, World, golden
+from tests.support import World, golden
 
 
 class Fuzz(World):
@@ -55,9 +53,64 @@ class Fuzz(World):
         )
         self.assertEqual([("a::b", 3), ("c", 2)], origins)
 
+    def test_another_twins_finding_is_kept_beside_the_first(self) -> None:
+        self.fuzz("find:1")
+        self.cache.corpus("exchange").joinpath("launches").unlink()
+        code, out, _ = self.fuzz("find:1", "--twin", "double_delete", "--json")
+        self.assertEqual(77, code)
+        folders = sorted(folder.name for folder in (self.folder / "findings" / "exchange").iterdir())
+        safe = findings.folder_name("a::b")
+        self.assertEqual([safe, f"{safe}--double_delete"], folders)
+        file = Path(json.loads(out)["findings"][0]["file"])
+        self.assertEqual(f"{safe}--double_delete", file.parent.name)
+        self.assertEqual("double_delete", findings.origin(file).twin)
+
+    def test_the_newest_file_of_a_signature_replaces_the_older_one(self) -> None:
+        first, second = self.folder / "crash-1", self.folder / "crash-2"
+        for file, sanitizer in ((first, "thread"), (second, "address")):
+            file.write_text(file.name)
+            origin = findings.Origin("exchange", sanitizer, "", signature="c")
+            folder, new = findings.keep(origin, file, f"FINDING in {file}")
+            self.assertEqual(file is first, new)
+            if new:  # an old date, to see that it stays
+                meta = json.loads((folder / findings.META).read_text()) | {"found": "2020-01-01 00:00:00"}
+                (folder / findings.META).write_text(json.dumps(meta))
+        self.assertEqual(["crash-2"], [path.name for path in findings.case_files(folder)])
+        self.assertIn("crash-2", (folder / findings.REPORT).read_text())
+        meta = json.loads((folder / findings.META).read_text())
+        self.assertEqual(("address", 2, "2020-01-01 00:00:00"), (meta["sanitizer"], meta["seen"], meta["found"]))
+
+    def test_a_choice_that_a_target_does_not_take_is_refused_before_anything_is_built(self) -> None:
+        with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
+            code, _, err = self.run_command("fuzz", "exchange", "--carrier", "fiber")
+        self.assertEqual(1, code)
+        self.assertIn("exchange: HANDOFF_CARRIER: expected one of thread, found 'fiber'", err)
+
+    def test_without_binaries_one_target_is_built_to_ask_it(self) -> None:
+        binary = self.target("queue")
+        content = binary.read_text()
+        binary.unlink()
+        built = []
+
+        def build(_cache: object, sanitizer: str, names: list[str], _progress: object) -> None:
+            built.append((sanitizer, names))
+            binary.write_text(content)
+            binary.chmod(0o755)
+
+        with mock.patch.object(builds, "build", build):
+            code, _, err = self.run_command("fuzz", "queue", "exchange", "--twin", "nope")
+        self.assertEqual((1, [("thread", ["queue"])]), (code, built))
+        self.assertIn("queue: HANDOFF_TWIN: expected one of double_delete", err)
+
+    def test_an_error_is_shown_in_the_targets_own_words_and_not_called_a_search(self) -> None:
+        code, out, _ = self.fuzz("usage")
+        self.assertEqual(1, code)
+        self.assertIn("exchange (thread): no such folder", out)
+        self.assertNotIn("does not mean", out)
+
     def test_a_finding_keeps_its_report_and_twin(self) -> None:
         _, out, _ = self.fuzz("find:1", "--json", "--twin", "double_delete")
-        case = findings.Path(json.loads(out)["findings"][0]["file"])
+        case = Path(json.loads(out)["findings"][0]["file"])
         self.assertTrue((case.parent / findings.REPORT).read_text().startswith("FINDING"))
         self.assertEqual(
             ("exchange", "thread", "double_delete"), (lambda o: (o.target, o.sanitizer, o.twin))(findings.origin(case))
@@ -69,29 +122,18 @@ class Fuzz(World):
         self.assertIn("fuzz-exchange-thread.log", json.loads(out)["rows"][0]["ended"])
 
     def test_an_interrupt_keeps_everything_prints_the_table_and_exits_72(self) -> None:
-        script = (
-            "import sys; from handoff_tool import builds, machine; from handoff_tool.main import main; from pathlib import Path\n"
-            "machine.without_randomisation = lambda: (); builds.build = lambda *_: None; builds.ROOT = Path(sys.argv.pop(1))\n"
-            "sys.exit(main(sys.argv[1:]))"
-        )
-        child = subprocess.Popen(
-            [sys.executable, "-c", script, str(self.folder), "fuzz", "--cache", str(self.cache.folder)],
-            cwd=HERE.parent,
-            env=os.environ | {"FAKE_PLAN": "hang"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        started = self.cache.corpus("exchange") / "launches"
-        while not started.exists():
-            self.assertIsNone(child.poll(), "fuzz ended before it could be interrupted")
-            time.sleep(0.02)
-        child.send_signal(signal.SIGINT)
-        out, _ = child.communicate()
-        self.assertEqual(72, child.returncode)
-        self.assertIn("exchange  thread", out)
-        self.assertIn("Interrupted", out)
-        self.assertTrue(started.exists())
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                started = self.cache.corpus("exchange") / "launches"
+                started.unlink(missing_ok=True)
+                child = self.started("fuzz", FAKE_PLAN="hang")
+                self.await_file(started, child)
+                child.send_signal(number)
+                out, _ = child.communicate()
+                self.assertEqual(72, child.returncode)
+                self.assertIn("exchange  thread", out)
+                self.assertIn("Interrupted", out)
+                self.assertTrue(started.exists())
 
     def test_unknown_names_list_the_valid_ones(self) -> None:
         for words, expected in (
@@ -122,4 +164,22 @@ class Fuzz(World):
             ("exchange", ["thread", "address"], "double_delete"),
             (target["name"], target["sanitizers"], target["twins"][0]["name"]),
         )
+        self.target("canary_leak")
         golden(self, "list.txt", self.run_command("list")[1])
+        golden(self, "list-exchange.txt", self.run_command("list", "exchange")[1])
+
+    def test_list_builds_what_an_interrupted_build_left_out(self) -> None:
+        self.tool("ninja", "#!/bin/sh\necho 'fuzz/exchange: CXX_EXECUTABLE_LINKER__x'\necho 'fuzz/queue: CXX_EXECUTABLE_LINKER__x'\n")
+        for sanitizer in ("thread", "address"):
+            self.target("exchange", sanitizer)
+            (builds.folder(sanitizer) / "build.ninja").touch()
+        self.target("queue", "address")  # its source is there, its other binary is not
+        with mock.patch.object(
+            builds, "build", lambda _cache, sanitizer, *_: self.assertEqual("thread", sanitizer) or self.target("queue")
+        ):
+            code, out, _ = self.run_command("list", "--json")
+        self.assertEqual(0, code)
+        listed = {target["name"]: target["sanitizers"] for target in json.loads(out)["targets"]}
+        self.assertEqual({"exchange": ["thread", "address"], "queue": ["thread", "address"]}, listed)
+        with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
+            self.assertEqual(0, self.run_command("list")[0])

@@ -1,6 +1,8 @@
 """Replays: the file finds its target, the count is right, and an end without a failure says so."""
 
 import json
+import signal
+from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds
@@ -60,8 +62,9 @@ class Replay(World):
         case = self.case("corpus/exchange/seed/one", "crash")
         for words, expected in (
             (["/nowhere"], "found nothing there"),
-            ([case, "--twin", "nope"], "expected one of: double_delete"),
-            ([case, "--target", "nope"], "expected one of: exchange"),
+            ([case, "--twin", "nope"], "exchange: HANDOFF_TWIN: expected one of double_delete, found 'nope'"),
+            ([case, "--target", "exchang"], "expected one of: exchange. Did you mean 'exchange'?"),
+            ([str(self.folder / "corpus")], "found a folder without any"),
         ):
             with self.subTest(words=words):
                 code, _, err = self.run_command("replay", *words)
@@ -71,3 +74,67 @@ class Replay(World):
     def test_explain_prints_the_finding_alone(self) -> None:
         code, out, _ = self.run_command("explain", self.case("corpus/exchange/seed/one", "crash"))
         self.assertEqual((77, "FINDING\n    double-delete"), (code, "\n".join(out.splitlines()[:2])))
+
+    def test_explain_prints_a_case_as_text_with_its_twin(self) -> None:
+        case = self.case("findings/exchange/c/crash-1", "crash")
+        self.case("findings/exchange/c/meta.json", '{"target": "exchange", "sanitizer": "address", "twin": "double_delete"}')
+        code, out, _ = self.run_command("explain", "--text", case)
+        self.assertEqual((0, "handoff case 1\n# twin: double_delete\n"), (code, out))
+
+    def test_a_switch_that_was_never_reached_is_said(self) -> None:
+        _, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/one", "handoff case 1\n"))
+        self.assertEqual(1, out.count("the switch on line 7 was never reached"))
+
+    def test_what_is_no_case_is_refused_or_named(self) -> None:
+        for name, content, expected in (
+            ("empty", "", "found an empty file"),
+            ("report.txt", "FINDING", "found what is kept beside one"),
+            ("meta.json", "{}", "found what is kept beside one"),
+            ("upper", "Handoff case 1\nthreads 2\n", "expected 'handoff case 1' as the first line"),
+            ("late", "# a comment\nhandoff case 1\n", "with nothing before it"),
+        ):
+            with self.subTest(file=name):
+                code, _, err = self.run_command("replay", self.case(f"corpus/exchange/seed/{name}", content))
+                self.assertEqual(1, code)
+                self.assertIn(expected, err)
+                self.assertEqual(1, len(err.strip().splitlines()))
+        _, _, err = self.run_command("replay", self.case("corpus/exchange/seed/odd", "fine"))
+        self.assertIn("read as a binary case of 4 bytes", err)
+        _, _, err = self.run_command("replay", self.case("corpus/exchange/seed/text", "handoff case 1\n"))
+        self.assertEqual("", err)
+
+    def test_a_folder_stands_for_every_finding_below_it(self) -> None:
+        for name in ("a", "b"):
+            self.case(f"findings/exchange/{name}/crash-1", "crash")
+            self.case(f"findings/exchange/{name}/report.txt", "FINDING")
+            self.case(f"findings/exchange/{name}/meta.json", '{"target": "exchange", "sanitizer": "thread"}')
+        for folder in ("findings", "findings/exchange"):
+            code, out, _ = self.run_command("replay", str(self.folder / folder), "--times", "1")
+            self.assertEqual(77, code)
+            self.assertIn("2 of 2 files failed again.", out)
+
+    def test_an_interrupted_replay_leaves_nobody_behind(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                case = self.case("corpus/exchange/seed/long", "endless")
+                started = Path(case + ".started")
+                started.unlink(missing_ok=True)
+                child = self.started("replay", case, "--times", "1")
+                target = int(self.await_file(started, child))
+                child.send_signal(number)
+                _, err = child.communicate()
+                self.assertEqual((72, "handoff replay: interrupted."), (child.returncode, err.strip().splitlines()[-1]))
+                self.assertNotIn("Traceback", err)
+                self.await_end(target)
+
+    def test_errors_under_json_are_one_object(self) -> None:
+        for words in (["replay", "/nowhere", "--json"], ["replay", "--json"], ["reply", "--json"], ["fuzz", "--nope", "--json"]):
+            with self.subTest(words=words):
+                code, out, _ = self.run_command(*words)
+                self.assertEqual((1, ["error"]), (code, list(json.loads(out))))
+
+    def test_variables_that_are_meant_for_targets_are_mentioned(self) -> None:
+        with self.environment(HANDOFF_TWIN="double_delete"):
+            code, _, err = self.run_command("replay", self.case("corpus/exchange/seed/text", "handoff case 1\n"))
+        self.assertEqual(0, code)
+        self.assertIn("HANDOFF_TWIN in the environment: ignored; use --twin.", err)

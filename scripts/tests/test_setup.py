@@ -86,9 +86,10 @@ class Setup(World):
         self.assertIn("no such header", log.read_text())
         self.assertEqual(([], []), (self.pythons(), list(self.cache.folder.glob("building-*"))))
 
-    def test_a_killed_setup_poisons_nothing(self) -> None:
+    def stopped_setup(self) -> tuple[subprocess.Popen[bytes], int]:
+        """A set-up in a process of its own, in the middle of `make`, and the process that make waits for."""
         stop = self.folder / "stop"
-        stop.touch()
+        stop.write_text("")
         script = (
             "import sys; from handoff_tool import machine, packages, toolchain; from handoff_tool.main import main\n"
             "packages.missing = lambda: []; machine.without_randomisation = lambda: ()\n"
@@ -111,14 +112,29 @@ class Setup(World):
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        self.addCleanup(child.kill)
         while not stop.read_text():  # make is in the middle of it
             self.assertIsNone(child.poll(), "the set-up ended before it could be killed")
             time.sleep(0.02)
-        os.killpg(child.pid, signal.SIGKILL)
+        return child, int(stop.read_text())
+
+    def test_a_killed_setup_poisons_nothing(self) -> None:
+        child, sleeper = self.stopped_setup()
+        child.kill()
         child.wait()
+        os.kill(sleeper, signal.SIGKILL)
         self.assertEqual(([], 1), (self.pythons(), len(list(self.cache.folder.glob("building-*")))))
         self.assertEqual(0, self.setup()[0])
         self.assertEqual((["python-address", "python-thread"], []), (self.pythons(), list(self.cache.folder.glob("building-*"))))
+
+    def test_an_ended_setup_takes_its_tools_along(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                child, sleeper = self.stopped_setup()
+                child.send_signal(number)
+                self.assertEqual(72, child.wait())
+                self.await_end(sleeper)
+                self.assertEqual([], list(self.cache.folder.glob("building-*")))
 
     def test_the_key_depends_on_source_flags_and_compiler(self) -> None:
         keys = {

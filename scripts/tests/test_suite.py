@@ -49,6 +49,18 @@ class Suite(World):
         self.assertEqual((1, "5 passed, 3 failed, 2 skipped"), (code, out.splitlines()[-1]))
         self.assertIn("the compiler said no", err)
 
+    def test_only_runs_the_stages_that_are_named(self) -> None:
+        code, out, err = self.run_command("test", "--only", "scripts")
+        self.assertEqual((0, "1 passed, 0 failed"), (code, out.splitlines()[-1]))
+        self.assertNotIn("build", err)
+        self.tool("ctest", CTEST.replace('"fail"', '"run"'))
+        self.target("exchange")
+        code, out, _ = self.run_command("test", "--only", "regression")
+        self.assertEqual((0, "2 passed, 0 failed"), (code, out.splitlines()[-1]))  # two builds and no cases
+        code, _, err = self.run_command("test", "--only", "regressions")
+        self.assertEqual(1, code)
+        self.assertIn("Did you mean 'regression'?", err)
+
     def test_regressions_must_pass_when_safe_and_fail_on_their_twin(self) -> None:
         self.tool("ctest", CTEST.replace('"fail"', '"run"'))
         self.target("exchange")

@@ -1,5 +1,11 @@
 """Texts that people read: help, tables, and what is parsed from a target's output."""
 
+import contextlib
+import io
+import shutil
+import signal
+import subprocess
+import sys
 import unittest
 
 from handoff_tool import main, suite
@@ -7,7 +13,7 @@ from handoff_tool.findings import folder_name
 from handoff_tool.output import Output
 from handoff_tool.progress import seconds_text
 from handoff_tool.table import render
-from tests.support import World, golden
+from tests.support import HERE, World, golden
 
 
 class Help(World):
@@ -18,10 +24,31 @@ class Help(World):
             with self.subTest(verb=name):
                 golden(self, f"help-{name}.txt", parser.format_help())
 
-    def test_an_unknown_verb_lists_the_valid_ones(self) -> None:
-        code, _, err = self.run_command("nope")
+    def test_an_unknown_verb_lists_the_valid_ones_and_the_nearest(self) -> None:
+        code, _, err = self.run_command("explian")
         self.assertEqual(1, code)
         self.assertIn("setup", err)
+        self.assertIn("Did you mean 'explain'?", err)
+
+    def test_without_a_verb_the_verbs_are_listed(self) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertEqual(1, main.main([]))
+        self.assertIn("replay", err.getvalue())
+        self.assertIn("--help", err.getvalue())
+
+    def test_an_interrupt_while_the_command_is_still_loaded_is_silent(self) -> None:
+        module = self.folder / "handoff_tool" / "main.py"
+        module.parent.mkdir()
+        module.write_text(f"import time; open({str(self.folder / 'loading')!r}, 'w').write('x'); time.sleep(60)")
+        script = shutil.copy(HERE.parent / "handoff", self.folder)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            (self.folder / "loading").unlink(missing_ok=True)
+            child = subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True)
+            self.addCleanup(child.kill)
+            self.await_file(self.folder / "loading", child)
+            child.send_signal(number)
+            self.assertEqual((None, ""), child.communicate())
+            self.assertEqual(72, child.returncode)
 
 
 class Tables(unittest.TestCase):
