@@ -149,8 +149,8 @@ def replay(args: argparse.Namespace, cache: Cache) -> int:
 
 def explain(args: argparse.Namespace, cache: Cache) -> int:
     if args.text:
-        texts = [(path, replays.as_text(path, origin)) for path, origin in _located(args, cache)]
-        _emit(args, {"cases": [{"file": str(p), "text": text} for p, text in texts]}, "\n".join(text for _, text in texts).rstrip())
+        cases = [{"file": str(path), "text": replays.as_text(path, origin)} for path, origin in _located(args, cache)]
+        _emit(args, {"cases": cases}, "\n".join(case["text"] for case in cases).rstrip())
         return CLEAN
     results = _replays(args, cache, 1, why=True)
     found = [{"file": str(r.file), "signature": r.signature, "text": r.report} for r in results]

@@ -169,7 +169,7 @@ class Fuzz(World):
         golden(self, "list-exchange.txt", self.run_command("list", "exchange")[1])
 
     def test_list_builds_what_an_interrupted_build_left_out(self) -> None:
-        self.tool("ninja", "#!/bin/sh\necho 'fuzz/exchange: CXX_EXECUTABLE_LINKER__x'\necho 'fuzz/queue: CXX_EXECUTABLE_LINKER__x'\n")
+        self.tool("ninja", "#!/bin/sh\nfor x in exchange queue; do echo fuzz/$x: CXX_EXECUTABLE_LINKER__x; done\n")
         for sanitizer in ("thread", "address"):
             self.target("exchange", sanitizer)
             (builds.folder(sanitizer) / "build.ninja").touch()
