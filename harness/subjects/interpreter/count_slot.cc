@@ -29,21 +29,39 @@ bool HasWrapper(CountNative& native, std::uint64_t word) {
   return native.flag.load(std::memory_order_acquire);
 }
 
+class Entered {
+ public:
+  Entered(int thread, Side& side) : thread_(thread), side_(side), entered_(side.Enter(thread, before_)) {}
+  ~Entered() { side_.Leave(thread_, before_); }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  explicit operator bool() const { return entered_; }
+
+ private:
+  const int thread_;
+  Side& side_;
+  Before before_;
+  const bool entered_;
+};
+
 // The native side's reference to its wrapper. The strong count was just taken from 1 to 2 by somebody who holds the wrapper, or
-// by its only other owner, so it is alive; acquire: its fields were written before it was put into the slot.
+// by its only other owner, so it is alive; acquire: its fields were written before it was put into the slot. Of an interpreter
+// that has ended nothing is taken and nothing given back.
 void TakeWrapper(int thread, CountNative& native) {
-  const Attached attached(thread, *native.home);
+  const Entered entered(thread, native.side);
+  if (!entered) return;
   HANDOFF_SYNC_POINT(Token(native), "load slot");
-  Incref(thread, native.slot.load(std::memory_order_acquire));
+  native.side.Incref(thread, native.slot.load(std::memory_order_acquire));
   watch::NativeOwns(native.number, +1);
 }
 
 void GiveWrapperBack(int thread, CountNative& native) {
-  const Attached attached(thread, *native.home);
+  const Entered entered(thread, native.side);
+  if (!entered) return;
   HANDOFF_SYNC_POINT(Token(native), "load slot");
-  CountWrapper* wrapper = native.slot.load(std::memory_order_acquire);
+  void* wrapper = native.slot.load(std::memory_order_acquire);
   watch::NativeOwns(native.number, -1);
-  Decref(thread, wrapper);
+  native.side.Decref(thread, wrapper);
 }
 
 // All strong references are gone, and with them the weak one that they had together.
@@ -52,46 +70,12 @@ void EndStrong(CountNative* native) {
   count::DropWeak(native);
 }
 
-void DeallocWrapper(int thread, Object* object) {
-  auto* wrapper = static_cast<CountWrapper*>(object);
-  CountNative* native = wrapper->native;
-  const int number = wrapper->number;
-  HANDOFF_SYNC_POINT(Token(*native), "load slot");
-  if (native->slot.load(std::memory_order_relaxed) == wrapper) {
-    watch::DeallocBegins(number, CountNative::Strong(LoadWord(*native)));
-    if (!Has(Defect::kSlotNotCleared)) {
-      // Whoever has the pin and sees the wrapper may still look at its count; nobody sees it afterwards.
-      const std::scoped_lock pin(native->pin);
-      HANDOFF_SYNC_POINT(Token(*native), "clear slot");
-      native->slot.store(nullptr, std::memory_order_relaxed);
-      watch::WrapperWithdrawn(number);
-    }
-  }
-  watch::WrapperGone(number);
-  delete wrapper;
-  // Last, and detached: it may be the native object's end, which may wait for anything.
-  const Detached detached(thread);
-  count::Drop(thread, native);
-}
-
-// Takes a reference for the weak reference's sake: null if the wrapper is going, or gone.
 bool TryTakeWrapper(int thread, CountNative& native) {
-  const Attached attached(thread, *native.home);
-  if (Has(Defect::kTryIncrefUnpinned)) {
-    HANDOFF_SYNC_POINT(Token(native), "load slot");
-    CountWrapper* wrapper = native.slot.load(std::memory_order_acquire);
-    return wrapper != nullptr && TryIncref(thread, wrapper);
-  }
-  const std::scoped_lock pin(native.pin);
-  HANDOFF_SYNC_POINT(Token(native), "load slot");
-  CountWrapper* wrapper = native.slot.load(std::memory_order_acquire);
-  if (wrapper == nullptr) return false;
-  if (!Has(Defect::kIncrefForTryIncref)) return TryIncref(thread, wrapper);
-  Incref(thread, wrapper);
-  return true;
+  const Entered entered(thread, native.side);
+  return entered && native.side.TryTake(thread, native);
 }
 
-// The order of python/pytorch's first version: count first, look after the wrapper later.
+// The order of PyTorch's first version: count first, look after the wrapper later.
 CountNative* LockCountsFirst(int thread, CountNative* weak) {
   std::uint64_t seen = LoadWord(*weak);
   do {
@@ -105,12 +89,12 @@ CountNative* LockCountsFirst(int thread, CountNative* weak) {
 
 // The first wrapper is in the slot; now the counts must say so. The reference that others' strong references call for is taken
 // before the flag can be seen, and given back if they went meanwhile.
-void RaiseFlag(int thread, CountNative& native, CountWrapper* wrapper) {
+void RaiseFlag(int thread, CountNative& native, void* wrapper) {
   bool taken = false;
   std::uint64_t seen = LoadWord(native);
   for (;;) {
     if (CountNative::Strong(seen) > 1 && !taken && !Has(Defect::kFlagBeforeIncref)) {
-      Incref(thread, wrapper);
+      native.side.Incref(thread, wrapper);
       taken = true;
     }
     HANDOFF_SYNC_POINT(Token(native), "raise flag");
@@ -123,62 +107,48 @@ void RaiseFlag(int thread, CountNative& native, CountWrapper* wrapper) {
   }
   const bool shared = CountNative::Strong(seen) > 1;
   if (Has(Defect::kFlagBeforeIncref) && shared) {
-    Incref(thread, wrapper);
+    native.side.Incref(thread, wrapper);
     taken = true;
   }
   if (taken && shared) {
     watch::NativeOwns(native.number, +1);
   } else if (taken && !Has(Defect::kNoUndo)) {
-    Decref(thread, wrapper);
+    native.side.Decref(thread, wrapper);
   }
 }
 
 // Puts a new wrapper into the empty slot, or finds that somebody was faster.
-CountWrapper* Publish(CountNative& native, CountWrapper* wrapper) {
-  CountWrapper* seen = nullptr;
+void* Publish(int thread, CountNative& native, void* wrapper) {
+  void* seen = nullptr;
   if (Has(Defect::kSlotCheckedThenStored)) {
     HANDOFF_SYNC_POINT(Token(native), "load slot");
     seen = native.slot.load(std::memory_order_acquire);
     if (seen != nullptr) return seen;
     HANDOFF_SYNC_POINT(Token(native), "fill slot");
     native.slot.store(wrapper, std::memory_order_release);
-    watch::WrapperPublished(wrapper->number);
-    return wrapper;
+  } else {
+    HANDOFF_SYNC_POINT(Token(native), "fill slot");
+    // Release: the wrapper's fields come before it. Acquire: the winner's, if it is not ours.
+    if (!native.slot.compare_exchange_strong(seen, wrapper, std::memory_order_acq_rel, std::memory_order_acquire)) return seen;
   }
-  HANDOFF_SYNC_POINT(Token(native), "fill slot");
-  // Release: the wrapper's fields come before it. Acquire: the winner's, if it is not ours.
-  if (!native.slot.compare_exchange_strong(seen, wrapper, std::memory_order_acq_rel, std::memory_order_acquire)) return seen;
-  watch::WrapperPublished(wrapper->number);
+  watch::WrapperPublished(native.side.Number(wrapper));
+  native.side.Published(thread, native, wrapper);
   return wrapper;
 }
 
 // Another thread's wrapper is the one. Ours goes, and with it the strong reference that was moved into it; so the winner's is
 // taken first, while that reference still keeps it alive.
-CountWrapper* TakeWinner(int thread, CountWrapper* own, CountWrapper* winner) {
-  if (Has(Defect::kLoserDropsFirst)) {
-    Decref(thread, own);
-    Incref(thread, winner);
-  } else {
-    Incref(thread, winner);
-    Decref(thread, own);
-  }
-  return winner;
+void TakeWinner(int thread, Side& side, void* own, void* winner) {
+  if (Has(Defect::kLoserDropsFirst)) side.Decref(thread, own);
+  side.Incref(thread, winner);
+  if (!Has(Defect::kLoserDropsFirst)) side.Decref(thread, own);
 }
 
 }  // namespace
 
-CountWrapper::CountWrapper(CountNative* of) : CountWrapper(of, watch::WrapperMade(of->number)) {}
-CountWrapper::CountWrapper(CountNative* of, int wrapper_number)
-    : Object(*of->home, DeallocWrapper, watch::WrapperToken(wrapper_number)), native(of), number(wrapper_number) {}
+CountNative::CountNative(Side& of) : side(of), number(watch::NativeMade()) {}
 
 namespace count {
-
-CountNative* New(Runtime& home) {
-  auto* native = new CountNative;
-  native->home = &home;
-  native->number = watch::NativeMade();
-  return native;
-}
 
 CountNative* Copy(int thread, CountNative* native) {
   HANDOFF_SYNC_POINT(Token(*native), "copy");
@@ -205,7 +175,7 @@ void CopyWeak(CountNative* native) {
 void DropWeak(CountNative* native) {
   HANDOFF_SYNC_POINT(Token(*native), "drop weak");
   // As in Drop, for the memory instead of the object.
-  if (CountNative::Weak(native->word.fetch_sub(CountNative::kWeak, std::memory_order_acq_rel)) == 1) delete native;
+  if (CountNative::Weak(native->word.fetch_sub(CountNative::kWeak, std::memory_order_acq_rel)) == 1) native->side.Free(native);
 }
 
 CountNative* Lock(int thread, CountNative* weak) {
@@ -230,28 +200,28 @@ CountNative* Lock(int thread, CountNative* weak) {
   return weak;
 }
 
-CountWrapper* Wrap(int thread, CountNative* native, bool moved) {
+void* Wrap(int thread, CountNative* native, bool moved) {
+  Side& side = native->side;
   HANDOFF_SYNC_POINT(Token(*native), "load slot");
   // Acquire: the wrapper's fields. It is alive as long as the caller's strong reference is there (C8).
-  CountWrapper* wrapper = native->slot.load(std::memory_order_acquire);
+  void* wrapper = native->slot.load(std::memory_order_acquire);
   if (wrapper != nullptr) {
-    Incref(thread, wrapper);
+    side.Incref(thread, wrapper);
     if (moved) Drop(thread, native);
-    watch::WrapperReturned(native->number, wrapper->number);
-    return wrapper;
-  }
-  auto* own = new CountWrapper(moved ? native : Copy(thread, native));
-  wrapper = Publish(*native, own);
-  if (wrapper == own) {
-    RaiseFlag(thread, *native, own);
   } else {
-    TakeWinner(thread, own, wrapper);
+    void* own = side.NewWrapper(moved ? native : Copy(thread, native));
+    wrapper = Publish(thread, *native, own);
+    if (wrapper == own) {
+      RaiseFlag(thread, *native, own);
+    } else {
+      TakeWinner(thread, side, own, wrapper);
+    }
   }
-  watch::WrapperReturned(native->number, wrapper->number);
+  watch::WrapperReturned(native->number, side.Number(wrapper));
   return wrapper;
 }
 
-CountNative* Unwrap(int thread, CountWrapper* wrapper) { return Copy(thread, wrapper->native); }
+void CheckDealloc(CountNative& native, int wrapper) { watch::DeallocBegins(wrapper, CountNative::Strong(LoadWord(native))); }
 
 void CheckOwnership(const CountNative& native) {
   const std::uint64_t word = native.word.load(std::memory_order_relaxed);

@@ -6,19 +6,54 @@
 // back; a flag, which says that there is a wrapper, lies in the same word as the count, since the two must be seen together.
 // (PyTorch's slot since 2025, pytorch/pytorch#167564, whose states and invariants C1 to C8 we number; this text is ours.)
 //
+// The algorithm is the same for a modelled interpreter and for CPython; what differs is its Side.
+//
 // Unlike that one, a weak reference takes the wrapper under a lock that the wrapper's dealloc takes as well: a conditional incref
 // of an object needs its memory to be there, and a free-threaded interpreter may have freed it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-
-#include "harness/subjects/interpreter/runtime.h"
 
 namespace handoff::interpreter {
 
-struct CountWrapper;
+struct CountNative;
+
+// Where the thread was before it attached; used by the side alone.
+struct Before {
+  void* interpreter = nullptr;
+  int state = 0;
+  bool attached = false;
+};
+
+// What the algorithm asks of an interpreter and its wrappers, which it knows as bare pointers. Lives as long as the process.
+class Side {
+ public:
+  Side() = default;
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  // Attaches the thread, unless it is; false if the interpreter has ended. Undone by Leave, in the same order, whatever came out.
+  virtual bool Enter(int thread, Before& before) = 0;
+  virtual void Leave(int thread, const Before& before) = 0;
+
+  // By attached threads. A new wrapper takes over a strong reference and has one reference, the caller's. It drops the strong
+  // one, detached, when it ends, and before that clears the slot if it is in there; it says both to the watch.
+  virtual void* NewWrapper(CountNative* native) = 0;
+  virtual void Incref(int thread, void* wrapper) = 0;
+  virtual void Decref(int thread, void* wrapper) = 0;
+  // The wrapper is in the slot now: from here on TryTake must find it.
+  virtual void Published(int thread, CountNative& native, void* wrapper) = 0;
+  // A reference to the wrapper in the slot, unless it is going, or gone.
+  virtual bool TryTake(int thread, CountNative& native) = 0;
+  // The watch's number.
+  virtual int Number(const void* wrapper) const = 0;
+  // Frees the memory. Attached or not.
+  virtual void Free(CountNative* native) = 0;
+
+ protected:
+  ~Side() = default;
+};
 
 struct CountNative {
   // Strong references in the lower half, weak ones above (plus one for all strong ones together), and the flag.
@@ -28,27 +63,18 @@ struct CountNative {
   static std::uint64_t Strong(std::uint64_t word) { return word & (kWeak - 1); }
   static std::uint64_t Weak(std::uint64_t word) { return (word & ~kHasWrapper) / kWeak; }
 
+  // One strong reference, the caller's.
+  explicit CountNative(Side& of);
+
   std::atomic<std::uint64_t> word{kStrong + kWeak};
-  std::atomic<CountWrapper*> slot{nullptr};  // owned as the class comment says
-  std::mutex pin;                            // keeps the slot's wrapper from being freed
-  std::atomic<bool> flag{false};             // of the twin that keeps it apart
-  Runtime* home;                             // of wrappers; outlives the object
-  int number;                                // the watch's
-};
-
-struct CountWrapper : Object {
-  explicit CountWrapper(CountNative* of);  // takes over a strong reference
-  CountNative* const native;               // owns a strong reference
-  const int number;                        // the watch's
-
- private:
-  CountWrapper(CountNative* of, int wrapper_number);
+  std::atomic<void*> slot{nullptr};  // a wrapper; owned as the comment above says
+  std::atomic<bool> flag{false};     // of the twin that keeps it apart
+  Side& side;
+  const int number;  // the watch's
 };
 
 namespace count {
 
-// One strong reference, the caller's.
-CountNative* New(Runtime& home);
 // All of the following by any thread, attached or not, unless they say so. References are the caller's to give away or to keep.
 CountNative* Copy(int thread, CountNative* native);
 void Drop(int thread, CountNative* native);
@@ -59,11 +85,11 @@ CountNative* Lock(int thread, CountNative* weak);
 
 // The native object's wrapper, a new reference. By an attached thread that holds a strong reference, not the wrapper's own, for
 // the whole call (C8); with `moved` that reference is given away.
-CountWrapper* Wrap(int thread, CountNative* native, bool moved);
-// A strong reference from a wrapper, to which the caller holds a reference. Attached.
-CountNative* Unwrap(int thread, CountWrapper* wrapper);
+void* Wrap(int thread, CountNative* native, bool moved);
 
-// Whether the counts are as the class comment says (C1). Nobody may be in the middle of a call.
+// What a wrapper says when its last reference is gone: fails unless it may end (C3). Attached.
+void CheckDealloc(CountNative& native, int wrapper);
+// Whether the counts are as the comment above says (C1). Nobody may be in the middle of a call.
 void CheckOwnership(const CountNative& native);
 
 }  // namespace count

@@ -147,7 +147,8 @@ void ObjectSlot::Begin(const Case& c) {
   for (int t = 0; t < threads_; ++t) tag_held_[t].native = t == 0 ? native : tag::Copy(native);
   for (int mode = 0; mode < kCountModes; ++mode) {
     runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
-    CountNative* counted = count::New(*runtimes_[mode]);
+    sides_[mode].Begin(*runtimes_[mode]);
+    CountNative* counted = new ModelNative(sides_[mode]);
     for (int t = 0; t < threads_; ++t) {
       count_held_[t][mode].native = t == 0 ? counted : count::Copy(t, counted);
       count::CopyWeak(counted);
@@ -162,7 +163,7 @@ void ObjectSlot::DropTagWrapper(int thread, TagWrapper* wrapper) {
   Decref(thread, wrapper);
 }
 
-void ObjectSlot::DropCountWrapper(int thread, CountWrapper* wrapper) {
+void ObjectSlot::DropCountWrapper(int thread, ModelWrapper* wrapper) {
   if (wrapper == nullptr) return;
   const Attached attached(thread, *wrapper->home);
   Decref(thread, wrapper);
@@ -183,7 +184,7 @@ void ObjectSlot::WrapCount(int thread, int mode, bool moved) {
   if (held.native == nullptr) return;
   DropCountWrapper(thread, std::exchange(held.wrapper, nullptr));
   const Attached attached(thread, *runtimes_[mode]);
-  held.wrapper = count::Wrap(thread, held.native, moved);
+  held.wrapper = static_cast<ModelWrapper*>(count::Wrap(thread, held.native, moved));
   if (moved) held.native = nullptr;
 }
 
@@ -251,7 +252,7 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
   CountHeld& held = count_held_[thread][mode];
   switch (operation.code) {
     case kNew:
-      if (CountNative* old = std::exchange(held.native, count::New(*runtimes_[mode])); old != nullptr) count::Drop(thread, old);
+      if (CountNative* old = std::exchange(held.native, new ModelNative(sides_[mode])); old != nullptr) count::Drop(thread, old);
       break;
     case kWrap:
       WrapCount(thread, mode, operation.arguments[1] == kMoved);
@@ -261,7 +262,7 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
         CountNative* native = nullptr;
         {
           const Attached attached(thread, *runtimes_[mode]);
-          native = count::Unwrap(thread, held.wrapper);
+          native = count::Copy(thread, held.wrapper->native);
         }
         if (CountNative* old = std::exchange(held.native, native); old != nullptr) count::Drop(thread, old);
       }
@@ -305,7 +306,7 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
       DropCountWrapper(thread, Swap(boxes_.count_wrapper[mode], std::exchange(held.wrapper, nullptr)));
       break;
     case kReceive:
-      if (CountWrapper* taken = Swap<CountWrapper>(boxes_.count_wrapper[mode], nullptr); taken != nullptr)
+      if (ModelWrapper* taken = Swap<ModelWrapper>(boxes_.count_wrapper[mode], nullptr); taken != nullptr)
         DropCountWrapper(thread, std::exchange(held.wrapper, taken));
       break;
     case kCollect: {
@@ -350,7 +351,7 @@ void ObjectSlot::End() {
   for (auto& box : boxes_.tag_wrapper) DropTagWrapper(0, Swap<TagWrapper>(box, nullptr));
   if (TagNative* native = Swap<TagNative>(boxes_.tag_native, nullptr); native != nullptr) tag::Drop(0, native);
   for (int mode = 0; mode < kCountModes; ++mode) {
-    DropCountWrapper(0, Swap<CountWrapper>(boxes_.count_wrapper[mode], nullptr));
+    DropCountWrapper(0, Swap<ModelWrapper>(boxes_.count_wrapper[mode], nullptr));
     if (CountNative* native = Swap<CountNative>(boxes_.count_native[mode], nullptr); native != nullptr) count::Drop(0, native);
     for (int t = 0; t < threads_; ++t) {
       if (CountNative* weak = std::exchange(count_held_[t][mode].weak, nullptr); weak != nullptr) count::DropWeak(weak);

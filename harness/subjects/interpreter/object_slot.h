@@ -11,6 +11,7 @@
 #include <span>
 
 #include "harness/subjects/interpreter/count_slot.h"
+#include "harness/subjects/interpreter/model_side.h"
 #include "harness/subjects/interpreter/tag_slot.h"
 #include "harness/subjects/subject.h"
 
@@ -40,13 +41,13 @@ class ObjectSlot final : public Subject {
   struct CountHeld {
     CountNative* native = nullptr;
     CountNative* weak = nullptr;
-    CountWrapper* wrapper = nullptr;
+    ModelWrapper* wrapper = nullptr;
   };
   // What lies about for any thread to take; each owns a reference.
   struct Boxes {
     std::atomic<TagNative*> tag_native{nullptr};
     std::atomic<CountNative*> count_native[kCountModes] = {};
-    std::atomic<CountWrapper*> count_wrapper[kCountModes] = {};
+    std::atomic<ModelWrapper*> count_wrapper[kCountModes] = {};
     std::atomic<TagWrapper*> tag_wrapper[kInterpreters] = {};
   };
 
@@ -55,11 +56,12 @@ class ObjectSlot final : public Subject {
   void WrapTag(int thread, Tag& tag, bool hermetic, bool fresh);
   void WrapCount(int thread, int mode, bool moved);
   void DropTagWrapper(int thread, TagWrapper* wrapper);
-  void DropCountWrapper(int thread, CountWrapper* wrapper);
+  void DropCountWrapper(int thread, ModelWrapper* wrapper);
 
   int threads_ = 0;                               // of the case
   std::optional<Tag> tags_[kInterpreters];        // from Begin to End
   std::optional<Runtime> runtimes_[kCountModes];  // from Begin to End; 0 has a GIL, 1 is free-threaded
+  ModelSide sides_[kCountModes];
   TagHeld tag_held_[kMaxThreads];
   CountHeld count_held_[kMaxThreads][kCountModes];
   Boxes boxes_;
