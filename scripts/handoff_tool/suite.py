@@ -180,7 +180,7 @@ def _twin(stage: Stage, target: targets.Target, path: Path) -> None:
         return
     sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
     for sanitizer in sanitizers:
-        chosen = findings.Origin(target.name, sanitizer, origin.twin)
+        chosen = findings.Origin(target.name, sanitizer, origin.twin, origin.carrier)
         code, _ = replay.once(path, chosen)
         stage.judge(code != CLEAN and code != FAILED, f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}")
 
