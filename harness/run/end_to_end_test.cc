@@ -97,6 +97,9 @@ TEST_P(PlantedTest, EndsInAFileThatFailsAgain) {
   ASSERT_EQ(path, fuzz.Folder() + fuzz.Files()[0]) << found.output;
   ASSERT_FALSE(ReadAll(path).empty());
 
+  const std::string command = "\n  scripts/handoff replay " + path + " --target " + planted.target + " --sanitizer ";
+  EXPECT_EQ(Count(found.output, command), 1U) << "complete: the file may lie anywhere\n" << found.output;
+
   const std::string json = FolderWithFile("unused", "") + "replay.json";
   Variables variables = With(planted.twin, planted.carrier);
   variables["HANDOFF_REPLAY_JSON"] = json;

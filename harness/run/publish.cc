@@ -156,8 +156,9 @@ void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known,
   const std::string why = DescribeWhy(target_.alphabet, c, known.decisive);
   const std::string explain = known.looked ? "" : "scripts/handoff explain " + tail;
   const std::string replay = "scripts/handoff replay " + tail;
-  const std::string test = "scripts/handoff explain --text " + tail + " > corpus/" + finding.target +
-                           "/regression/NAME.txt\n  scripts/handoff test --only regression";
+  const std::string regressions = "corpus/" + finding.target + "/regression";
+  const std::string test = "mkdir -p " + regressions + "\n  scripts/handoff explain --text " + tail + " > " + regressions +
+                           "/NAME.txt\n  scripts/handoff test --only regression";
   const std::string text = Explain(finding, target_.alphabet, {.why = why, .explain = explain, .replay = replay, .test = test});
   if (!known.confirmed)
     std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);

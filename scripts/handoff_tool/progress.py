@@ -57,6 +57,9 @@ class Progress:
         try:
             yield
             word = "done in"
+        except KeyboardInterrupt:
+            word = "stopped after"
+            raise
         finally:
             done.set()
             watcher.join()
