@@ -20,6 +20,7 @@ namespace {
 PyThreadState* main_state = nullptr;  // the interpreter's first; used by the main thread only
 PyObject* small_program = nullptr;    // code that does nothing; owned, shared by all threads, read only
 PyObject* is_gil_enabled = nullptr;   // sys._is_gil_enabled; owned
+PyObject* collect = nullptr;          // gc.collect; owned
 
 [[noreturn]] void Die(const std::string& text) {
   std::fprintf(stderr, "handoff: %s\n", text.c_str());
@@ -77,8 +78,11 @@ void Initialize(const char* argv0) {
   Start(FindHome(argv0), argv0);
   small_program = Py_CompileString("None", "<handoff>", Py_eval_input);
   is_gil_enabled = PySys_GetObject("_is_gil_enabled");
-  if (small_program == nullptr || is_gil_enabled == nullptr)
-    Die("CPython started, but its modules sys and builtins do not work.");
+  PyObject* gc = PyImport_ImportModule("gc");
+  if (gc != nullptr) collect = PyObject_GetAttrString(gc, "collect");
+  Py_XDECREF(gc);
+  if (small_program == nullptr || is_gil_enabled == nullptr || collect == nullptr)
+    Die("CPython started, but its modules sys, gc and builtins do not work.");
   Py_INCREF(is_gil_enabled);
   RunBytecode();
   CheckGilIsOff();
@@ -106,6 +110,12 @@ void RunBytecode() {
   if (result == nullptr) oracle::Fail("harness", "", "Expected the program `None` to run, found an exception: is memory short?");
   Py_DECREF(result);
   Py_DECREF(globals);
+}
+
+void Collect() {
+  PyObject* found = PyObject_CallNoArgs(collect);
+  if (found == nullptr) oracle::Fail("harness", "", "Expected gc.collect to work, found an exception: is memory short?");
+  Py_DECREF(found);
 }
 
 void Release(PyObject* object) {

@@ -25,6 +25,10 @@ void CheckGilIsOff();
 // have let go of only there (the eval breaker), so their destructors wait for it.
 void RunBytecode();
 
+// A full collection, with the world stopped, by an attached thread. (PyGC_Collect does nothing while automatic collections are
+// off.)
+void Collect();
+
 // Drops a reference, which may run any destructor. Fails (oracle kind "no-thread-state", rule R11) if no thread state is
 // attached: without a GIL the call would seem to work, until it meets another thread.
 void Release(PyObject* object);

@@ -19,6 +19,9 @@ enum class Defect : std::uint8_t {
   kSlotCheckedThenStored,
   kFlagInWordOfItsOwn,
   kCopyWithoutIncref,
+  // Of the same in CPython.
+  kAttachAfterEnd,
+  kPayloadNotTraversed,
   // Of the tag.
   kTagCheckedThenStored,
   kTagOverwritten,

@@ -19,13 +19,36 @@ struct Wrapper {
   bool leaked;
 };
 
-// Entries 1 to the count are in use. Plain: the scheduler lets one thread run at a time, and under the strategy `free`, where it
-// does not, what they say is not judged more strictly than what the subject does.
+// Entries 1 to the count are in use. Read and written by atomic functions, for the strategy `free`, where threads really run at
+// the same time; relaxed, since each judgement looks at one number.
 Native natives[kMaxNatives + 1];
 Wrapper wrappers[kMaxWrappers + 1];
 int native_count = 0;
 int wrapper_count = 0;
 bool unloaded[2];
+
+template <typename T>
+T Load(const T& value) {
+  return __atomic_load_n(&value, __ATOMIC_RELAXED);
+}
+template <typename T>
+void Store(T& value, T to) {
+  __atomic_store_n(&value, to, __ATOMIC_RELAXED);
+}
+
+// The native object's own wrapper, which becomes `wrapper` if there is none.
+int Own(int native, int wrapper) {
+  int none = 0;
+  int& own = natives[native].own_wrapper;
+  if (__atomic_compare_exchange_n(&own, &none, wrapper, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return wrapper;
+  return none;
+}
+
+int NextNumber(int& count, int limit, const char* what) {
+  const int number = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+  if (number > limit) Fail("harness", "", "The watch holds %d %s. Raise its limit.", limit, what);
+  return number;
+}
 
 }  // namespace
 
@@ -36,54 +59,53 @@ void Reset() {
 }
 
 int NativeMade() {
-  if (native_count == kMaxNatives) Fail("harness", "", "The watch holds %d native objects. Raise kMaxNatives.", kMaxNatives);
-  natives[++native_count] = Native{};
-  return native_count;
+  const int number = NextNumber(native_count, kMaxNatives, "native objects");
+  natives[number] = Native{};
+  return number;
 }
 
 void NativeGone(int native) {
   Native& n = natives[native];
-  if (n.gone) Fail("double-delete", "O1", "Native object %d is destroyed a second time.", native);
-  if (n.own_wrapper != 0) {
+  if (__atomic_exchange_n(&n.gone, true, __ATOMIC_RELAXED))
+    Fail("double-delete", "O1", "Native object %d is destroyed a second time.", native);
+  if (const int own = Load(n.own_wrapper); own != 0) {
     Fail("delete-while-held", "O1",
          "Native object %d is destroyed while its wrapper %d is alive. A wrapper holds a strong reference, or is given back "
          "first.",
-         native, n.own_wrapper);
+         native, own);
   }
-  if (n.owned != 0) {
+  if (const int owned = Load(n.owned); owned != 0) {
     Fail("protocol", "C6", "Native object %d ends and has taken %d references to its wrapper more than it gave back.", native,
-         n.owned);
+         owned);
   }
-  n.gone = true;
 }
 
 int WrapperMade(int native) {
-  if (wrapper_count == kMaxWrappers) Fail("harness", "", "The watch holds %d wrappers. Raise kMaxWrappers.", kMaxWrappers);
-  wrappers[++wrapper_count] = Wrapper{native, false, false};
-  return wrapper_count;
+  const int number = NextNumber(wrapper_count, kMaxWrappers, "wrappers");
+  wrappers[number] = Wrapper{native, false, false};
+  return number;
 }
 
 void WrapperPublished(int wrapper) {
-  Native& n = natives[wrappers[wrapper].native];
-  if (n.own_wrapper == 0) n.own_wrapper = wrapper;
-  if (n.own_wrapper == wrapper) return;
-  Fail("protocol", "C4", "Native object %d gets wrapper %d although it has wrapper %d: one object, one wrapper.",
-       wrappers[wrapper].native, wrapper, n.own_wrapper);
+  const int native = wrappers[wrapper].native;
+  const int own = Own(native, wrapper);
+  if (own == wrapper) return;
+  Fail("protocol", "C4", "Native object %d gets wrapper %d although it has wrapper %d: one object, one wrapper.", native, wrapper,
+       own);
 }
 
 void WrapperReturned(int native, int wrapper) {
-  if (wrappers[wrapper].gone) {
+  if (Load(wrappers[wrapper].gone)) {
     Fail("use-after-delete", "C4", "Wrapper %d of native object %d is handed out after it was freed.", wrapper, native);
   }
-  Native& n = natives[native];
-  if (n.own_wrapper == 0) n.own_wrapper = wrapper;
-  if (n.own_wrapper == wrapper) return;
+  const int own = Own(native, wrapper);
+  if (own == wrapper) return;
   Fail("wrong-value", "C4", "Wrapper %d is handed out for native object %d, whose wrapper is %d: identity is lost.", wrapper,
-       native, n.own_wrapper);
+       native, own);
 }
 
 void HermeticReturned(int native, int wrapper) {
-  if (natives[native].own_wrapper != wrapper) return;
+  if (Load(natives[native].own_wrapper) != wrapper) return;
   Fail("wrong-value", "T3",
        "A caller that wanted a wrapper of his own is handed wrapper %d, which native object %d shows to everybody.", wrapper,
        native);
@@ -99,23 +121,23 @@ void DeallocBegins(int wrapper, std::uint64_t strong) {
 }
 
 void WrapperWithdrawn(int wrapper) {
-  Native& n = natives[wrappers[wrapper].native];
-  if (n.own_wrapper == wrapper) n.own_wrapper = 0;
+  int own = wrapper;
+  __atomic_compare_exchange_n(&natives[wrappers[wrapper].native].own_wrapper, &own, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void WrapperGone(int wrapper) {
   Wrapper& w = wrappers[wrapper];
-  if (w.gone) Fail("double-delete", "C2", "Wrapper %d is freed a second time.", wrapper);
-  if (natives[w.native].own_wrapper == wrapper) {
+  if (__atomic_exchange_n(&w.gone, true, __ATOMIC_RELAXED))
+    Fail("double-delete", "C2", "Wrapper %d is freed a second time.", wrapper);
+  if (Load(natives[w.native].own_wrapper) == wrapper) {
     Fail("delete-while-held", "O4", "Wrapper %d is freed while the slot of native object %d still leads to it.", wrapper,
          w.native);
   }
-  w.gone = true;
 }
 
-void NativeOwns(int native, int change) { natives[native].owned += change; }
+void NativeOwns(int native, int change) { __atomic_add_fetch(&natives[native].owned, change, __ATOMIC_RELAXED); }
 
-int OwnedByNative(int native) { return natives[native].owned; }
+int OwnedByNative(int native) { return Load(natives[native].owned); }
 
 void WronglyExpired(int native) {
   Fail("protocol", "C5",
@@ -125,22 +147,33 @@ void WronglyExpired(int native) {
        native);
 }
 
-void Unloaded(int interpreter) { unloaded[interpreter] = true; }
+void Unloaded(int interpreter) { Store(unloaded[interpreter], true); }
 
 void CodeCalled(int interpreter) {
-  if (!unloaded[interpreter]) return;
+  if (!Load(unloaded[interpreter])) return;
   Fail("use-after-delete", "D1", "Code of interpreter %d is called after it was unloaded. Unload when no call is under way.",
        interpreter);
 }
 
 void WrapperLeaked(int wrapper) {
-  if (wrappers[wrapper].leaked) Fail("double-delete", "D3", "Wrapper %d is given up a second time.", wrapper);
-  wrappers[wrapper].leaked = true;
+  if (__atomic_exchange_n(&wrappers[wrapper].leaked, true, __ATOMIC_RELAXED)) {
+    Fail("double-delete", "D3", "Wrapper %d is given up a second time.", wrapper);
+  }
   WrapperWithdrawn(wrapper);
 }
 
 const void* NativeToken(int native) { return &natives[native]; }
 const void* WrapperToken(int wrapper) { return &wrappers[wrapper]; }
+
+bool Outstanding() {
+  for (int i = 1; i <= native_count; ++i) {
+    if (!Load(natives[i].gone)) return true;
+  }
+  for (int i = 1; i <= wrapper_count; ++i) {
+    if (!Load(wrappers[i].gone) && !Load(wrappers[i].leaked)) return true;
+  }
+  return false;
+}
 
 void Judge() {
   for (int i = 1; i <= native_count; ++i) {

@@ -2,8 +2,8 @@
 // owns.
 //
 // Not instrumented: it orders nothing, and none of its accesses is a point. Natives and wrappers have numbers, natives from 1,
-// wrappers from 1; a number is never given out twice in an execution. All functions but Reset and Judge: any thread that the
-// scheduler lets run.
+// wrappers from 1; a number is never given out twice in an execution. Functions but Reset, Outstanding and Judge: any thread, at
+// any time.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,8 @@ void WrapperLeaked(int wrapper);
 const void* NativeToken(int native);
 const void* WrapperToken(int wrapper);
 
+// Whether anything is left that was not leaked.
+bool Outstanding();
 // At the end, when everything was dropped: natives and wrappers are gone, each wrapper that is left was leaked by WrapperLeaked.
 void Judge();
 

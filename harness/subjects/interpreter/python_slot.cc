@@ -1,0 +1,369 @@
+#include "harness/subjects/interpreter/python_slot.h"
+
+#include <array>
+#include <atomic>
+#include <string_view>
+#include <utility>
+
+#include "harness/oracle/verdict.h"
+#include "harness/python/embed.h"
+#include "harness/python/finalization.h"
+#include "harness/python/thread_state.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/interpreter/defect.h"
+#include "harness/subjects/interpreter/python_side.h"
+#include "harness/subjects/interpreter/watch.h"
+
+namespace handoff::interpreter {
+namespace {
+
+enum Code : std::uint8_t {
+  kNew,
+  kWrap,
+  kUnwrap,
+  kCopy,
+  kDrop,
+  kDropWrapper,
+  kWeak,
+  kLock,
+  kGive,
+  kTake,
+  kPass,
+  kReceive,
+  kWeakref,
+  kStrong,
+  kCycle,
+  kCollect,
+  kFinalize,
+};
+
+constexpr std::array<std::string_view, 2> kHowNames = {"copied", "moved"};
+constexpr std::array<std::string_view, 2> kThreadNames = {"attached", "detached"};
+constexpr Argument kHow{"how", kHowNames.size(), kHowNames};
+constexpr Argument kThread{"thread", kThreadNames.size(), kThreadNames};
+
+const std::array<OperationKind, 17> kOperations = {{
+    {"new", {}, 0, 1},
+    {"wrap", {kHow}, 1, 5},
+    {"unwrap", {}, 0, 2},
+    {"copy", {kThread}, 1, 2},
+    {"drop", {kThread}, 1, 4},
+    {"drop_wrapper", {}, 0, 4},
+    {"weak", {kThread}, 1, 1},
+    {"lock", {kThread}, 1, 3},
+    {"give", {kThread}, 1, 2},
+    {"take", {kThread}, 1, 2},
+    {"pass", {}, 0, 2},
+    {"receive", {}, 0, 2},
+    {"weakref", {}, 0, 1},
+    {"strong", {}, 0, 1},
+    {"cycle", {}, 0, 1},
+    {"collect", {}, 0, 1},
+    {"finalize", {}, 0, 0},
+}};
+const Alphabet kAlphabet = {kOperations};
+
+struct TwinOf {
+  Twin twin;
+  Defect defect;
+};
+// Without `flag_before_incref`: the wrapper belongs to the thread that makes it, and until that thread merges the counts nobody
+// else can end it (biased reference counting), so that the reference which is missing for a moment is never missed.
+constexpr std::array<TwinOf, 10> kTable = {{
+    {{"no_undo", "smallest breach of C6: a reference taken for others' sake is kept although they went", "missing-delete"},
+     Defect::kNoUndo},
+    {{"lock_counts_first", "the first weak lock of pytorch/pytorch#167564: it counts up, then takes a wrapper that may be going",
+      "protocol"},
+     Defect::kLockCountsFirst},
+    {{"incref_for_try_incref", "wjakob/nanobind#864: a lookup takes a reference to a wrapper whose last one is gone", "address"},
+     Defect::kIncrefForTryIncref},
+    {{"slot_not_cleared", "smallest breach of C2: the slot leads to a wrapper that was freed", "delete-while-held"},
+     Defect::kSlotNotCleared},
+    {{"loser_drops_first",
+      "smallest breach of C8: the loser of a race drops what keeps the winner's wrapper alive, then takes that one", "address"},
+     Defect::kLoserDropsFirst},
+    {{"slot_checked_then_stored", "pytorch/pytorch#179767: two threads find no wrapper and both store one", "protocol"},
+     Defect::kSlotCheckedThenStored},
+    {{"copy_without_incref", "smallest breach of C3: a copy from the wrapper's own reference does not keep the wrapper",
+      "protocol"},
+     Defect::kCopyWithoutIncref},
+    {{"release_unattached", "numpy/numpy#22507: the native side drops its reference without a thread state", "no-thread-state"},
+     Defect::kReleaseUnattached},
+    {{"attach_after_end", "wjakob/nanobind commit ab2d8b10: a late release attaches to an interpreter that has ended",
+      "after-finalization"},
+     Defect::kAttachAfterEnd},
+    {{"payload_not_traversed", "smallest breach of the collector's protocol: a wrapper hides what it refers to",
+      "missing-delete"},
+     Defect::kPayloadNotTraversed},
+}};
+
+constexpr auto kTwins = [] {
+  std::array<Twin, kTable.size()> twins;
+  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
+  return twins;
+}();
+
+// As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
+constexpr int kFinalizeEvery = 256;
+// Rounds of Finish: what one thread's drain ends may leave work for another.
+constexpr int kMaxRounds = 8;
+
+// The carrier's own thread state, attached.
+class OwnState {
+ public:
+  OwnState(int thread, bool attached) : thread_(thread), attached_(attached) {
+    if (attached_) python::Attach(thread_);
+  }
+  ~OwnState() {
+    if (attached_) python::Detach(thread_);
+  }
+  OwnState(const OwnState&) = delete;
+  OwnState& operator=(const OwnState&) = delete;
+
+ private:
+  const int thread_;
+  const bool attached_;
+};
+
+class PythonSlotSubject final : public Subject {
+ public:
+  void Initialize(const char* argv0) override;
+  void Begin(const Case& c) override;
+  void Start(int thread) override { python::MakeThreadState(thread); }
+  void Apply(int thread, Operation operation) override;
+  bool NeedsFinish() override;
+  void Finish(int thread) override { python::Drain(thread); }
+  void End() override;
+  void BeforeFork() override { python::BeforeFork(); }
+  void AfterForkParent() override { python::AfterForkParent(); }
+  void AfterForkChild() override { python::AfterForkChild(); }
+
+ private:
+  // What a thread holds; used by that thread only, each field owns a reference.
+  struct Held {
+    CountNative* native = nullptr;
+    CountNative* weak = nullptr;
+    PyObject* wrapper = nullptr;
+    PyObject* weakref = nullptr;
+  };
+
+  void ApplyAttached(Held& held, const Operation& operation);
+  void ApplyNative(int thread, Held& held, const Operation& operation);
+  PyObject* SwapWrapper(PyObject* wrapper);
+  void ReplaceNative(int thread, Held& held, CountNative* native);
+  void FinalizeWithNatives();
+  void DropNatives();
+  void DropEverything();
+
+  PythonSide side_;
+  Held held_[kMaxThreads];
+  int threads_ = 0;                         // of the case
+  std::atomic<CountNative*> box_{nullptr};  // any thread; owns a reference
+  PyMutex wrapper_mutex_{};
+  PyObject* wrapper_box_ = nullptr;    // guarded by wrapper_mutex_; owns a reference
+  std::atomic<bool> finalize_{false};  // relaxed: read when all operations have ended
+  int rounds_ = 0;                     // of Finish in this execution
+  int until_finalization_ = 1;         // the first request of a process is always heard
+};
+
+void PythonSlotSubject::Initialize(const char* argv0) {
+  python::Initialize(argv0);
+  python::AttachMain();
+  PythonSide::MakeType();
+  python::DetachMain();
+}
+
+void PythonSlotSubject::Begin(const Case& c) {
+  threads_ = static_cast<int>(c.threads.size());
+  watch::Reset();
+  finalize_.store(false, std::memory_order_relaxed);
+  rounds_ = 0;
+  CountNative* native = new PythonNative(side_);
+  for (int t = 0; t < threads_; ++t) {
+    held_[t].native = t == 0 ? native : count::Copy(0, native);
+    count::CopyWeak(native);
+    held_[t].weak = native;
+  }
+}
+
+PyObject* PythonSlotSubject::SwapWrapper(PyObject* wrapper) {
+  HANDOFF_SYNC_POINT(&wrapper_mutex_, "lock wrapper box");
+  PyMutex_Lock(&wrapper_mutex_);
+  std::swap(wrapper_box_, wrapper);
+  PyMutex_Unlock(&wrapper_mutex_);
+  return wrapper;
+}
+
+void PythonSlotSubject::ReplaceNative(int thread, Held& held, CountNative* native) {
+  if (CountNative* old = std::exchange(held.native, native); old != nullptr) count::Drop(thread, old);
+}
+
+void PythonSlotSubject::ApplyAttached(Held& held, const Operation& operation) {
+  switch (operation.code) {
+    case kWrap: {
+      if (held.native == nullptr) break;
+      Py_CLEAR(held.wrapper);
+      const bool moved = operation.arguments[0] != 0;
+      CountNative* native = moved ? std::exchange(held.native, nullptr) : held.native;
+      held.wrapper = static_cast<PyObject*>(count::Wrap(0, native, moved));
+      break;
+    }
+    case kUnwrap:
+      if (held.wrapper != nullptr) ReplaceNative(0, held, count::Copy(0, NativeOf(held.wrapper)));
+      break;
+    case kDropWrapper:
+      Py_CLEAR(held.wrapper);
+      break;
+    case kPass:
+      if (held.wrapper != nullptr) Py_XDECREF(SwapWrapper(std::exchange(held.wrapper, nullptr)));
+      break;
+    case kReceive:
+      if (PyObject* taken = SwapWrapper(nullptr); taken != nullptr) Py_XSETREF(held.wrapper, taken);
+      break;
+    case kWeakref:
+      if (held.wrapper != nullptr) Py_XSETREF(held.weakref, PyWeakref_NewRef(held.wrapper, nullptr));
+      break;
+    case kStrong: {
+      PyObject* strong = nullptr;
+      if (held.weakref == nullptr || PyWeakref_GetRef(held.weakref, &strong) != 1) break;
+      watch::WrapperReturned(NativeOf(strong)->number, side_.Number(strong));
+      Py_XSETREF(held.wrapper, strong);
+      break;
+    }
+    case kCycle:
+      if (held.wrapper != nullptr) MakeCycle(held.wrapper);
+      break;
+    default:
+      python::Collect();
+      break;
+  }
+}
+
+// What native code does, with a thread state or without.
+void PythonSlotSubject::ApplyNative(int thread, Held& held, const Operation& operation) {
+  switch (operation.code) {
+    case kCopy:
+      if (held.native != nullptr) count::Drop(thread, count::Copy(thread, held.native));
+      break;
+    case kDrop:
+      ReplaceNative(thread, held, nullptr);
+      break;
+    case kWeak:
+      if (held.native == nullptr) break;
+      count::CopyWeak(held.native);
+      count::DropWeak(std::exchange(held.weak, held.native));
+      break;
+    case kLock: {
+      CountNative* locked = count::Lock(thread, held.weak);
+      if (locked != nullptr) {
+        ReplaceNative(thread, held, locked);
+      } else if (held.native == held.weak) {
+        watch::WronglyExpired(held.weak->number);
+      }
+      break;
+    }
+    case kGive:
+    case kTake:
+      if ((held.native != nullptr) != (operation.code == kGive)) break;
+      HANDOFF_SYNC_POINT(&box_, "swap box");
+      // Acquire and release: whoever takes the reference uses what whoever gave it wrote.
+      held.native = box_.exchange(held.native, std::memory_order_acq_rel);
+      break;
+    default:
+      ReplaceNative(thread, held, new PythonNative(side_));
+      break;
+  }
+}
+
+void PythonSlotSubject::Apply(int thread, Operation operation) {
+  switch (operation.code) {
+    case kFinalize:
+      finalize_.store(true, std::memory_order_relaxed);
+      break;
+    case kNew:
+    case kCopy:
+    case kDrop:
+    case kWeak:
+    case kLock:
+    case kGive:
+    case kTake: {
+      const OwnState state(thread, operation.arguments[0] == 0);
+      ApplyNative(thread, held_[thread], operation);
+      break;
+    }
+    default: {
+      const OwnState state(thread, true);
+      ApplyAttached(held_[thread], operation);
+      break;
+    }
+  }
+}
+
+void PythonSlotSubject::DropNatives() {
+  for (int t = 0; t < threads_; ++t) ReplaceNative(0, held_[t], nullptr);
+  if (CountNative* native = box_.exchange(nullptr, std::memory_order_acq_rel); native != nullptr) count::Drop(0, native);
+}
+
+// What native code still holds when the interpreter is gone, it drops afterwards.
+void PythonSlotSubject::FinalizeWithNatives() {
+  const auto drop = [](void* self) { static_cast<PythonSlotSubject*>(self)->DropNatives(); };
+  switch (python::FinalizeInChild(nullptr, drop, this)) {
+    case python::AfterFinalization::kClean:
+      return;
+    case python::AfterFinalization::kCrashed:
+      oracle::Fail("after-finalization", "S2",
+                   "A native object that was dropped after Py_FinalizeEx crashed: a late release may not attach.");
+    case python::AfterFinalization::kBlocked:
+      oracle::Fail("after-finalization", "S2",
+                   "A native object that was dropped after Py_FinalizeEx blocked for ever: a late release may not attach.");
+  }
+}
+
+void PythonSlotSubject::DropEverything() {
+  for (int t = 0; t < threads_; ++t) {
+    if (held_[t].native != nullptr) count::CheckOwnership(*held_[t].native);
+  }
+  DropNatives();
+  python::AttachMain();
+  Py_XDECREF(SwapWrapper(nullptr));
+  for (int t = 0; t < threads_; ++t) {
+    Py_CLEAR(held_[t].wrapper);
+    Py_CLEAR(held_[t].weakref);
+    count::DropWeak(std::exchange(held_[t].weak, nullptr));
+  }
+  python::DetachMain();
+}
+
+bool PythonSlotSubject::NeedsFinish() {
+  if (rounds_++ == 0) {
+    if (finalize_.load(std::memory_order_relaxed) && --until_finalization_ <= 0) {
+      until_finalization_ = kFinalizeEvery;
+      FinalizeWithNatives();
+    }
+    DropEverything();
+  }
+  if (!watch::Outstanding()) return false;
+  python::AttachMain();
+  python::Collect();
+  python::DetachMain();
+  return watch::Outstanding() && rounds_ <= kMaxRounds;
+}
+
+void PythonSlotSubject::End() {
+  python::AttachMain();
+  python::CheckGilIsOff();
+  python::DetachMain();
+  watch::Judge();
+}
+
+}  // namespace
+
+const Alphabet& PythonSlot::Operations() { return kAlphabet; }
+std::span<const Twin> PythonSlot::Twins() { return kTwins; }
+
+std::unique_ptr<Subject> PythonSlot::Make(int twin) {
+  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  return std::make_unique<PythonSlotSubject>();
+}
+
+}  // namespace handoff::interpreter
