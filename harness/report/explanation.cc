@@ -91,7 +91,8 @@ bool IsDriver(std::string_view frame) {
       "handoff::Executor::",   "schedule::RunOperations(", "schedule::NewFiber(", "::MakeCarriers(",
       "handoff::ColdRunner::", "handoff::StartRunner",     "MakeSubject(",        "LLVMFuzzer",
       "fuzzer::FuzzerDriver"};
-  return std::any_of(kDrivers.begin(), kDrivers.end(), [&](std::string_view name) { return frame.find(name) != frame.npos; });
+  return std::any_of(kDrivers.begin(), kDrivers.end(),
+                     [&](std::string_view name) { return frame.find(name) != std::string_view::npos; });
 }
 
 // Copied line by line, without what is below the first driver of a stack. A token of the sanitizer's own would be taken for ours.
