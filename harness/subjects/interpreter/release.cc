@@ -49,17 +49,18 @@ void DeallocPayload(int thread, Object* object) {
   if (inner != nullptr) release::ByQueue(thread, inner);
 }
 
-// S1 to S3: PyGILState_Ensure, with nothing, one test or two around it.
-void ByEnsure(int thread, Payload* payload) {
+// S1 to S3: PyGILState_Ensure with none, one or two tests whether the interpreter has ended. The second one, behind the
+// attaching, is never reached when it matters.
+void ByEnsure(int thread, Payload* payload, int tests) {
   Runtime& runtime = payload->host.runtime;
-  const bool checks = Has(Defect::kCheckThenEnsure) || Has(Defect::kCheckTwice);
-  if (checks) {
+  if (tests > 0) {
     HANDOFF_SYNC_POINT(&payload->host, "is it finalizing?");
     if (runtime.MayHaveEnded()) return GiveUp(payload);
     HANDOFF_SYNC_POINT(&payload->host, "ensure");
   }
   const Attached attached(thread, runtime);
   if (!attached) HangForEver();
+  if (tests > 1 && runtime.MayHaveEnded()) return GiveUp(payload);
   DropOrGiveUp(thread, payload);
 }
 
@@ -227,8 +228,9 @@ void ByLeak(int /*thread*/, Payload* payload) { GiveUp(payload); }
 
 void ByView(int thread, Payload* payload) {
   if (Has(Defect::kReleaseDetached)) return Drop(thread, payload);
-  if (Has(Defect::kEnsureUnchecked) || Has(Defect::kCheckThenEnsure) || Has(Defect::kCheckTwice))
-    return ByEnsure(thread, payload);
+  if (Has(Defect::kEnsureUnchecked)) return ByEnsure(thread, payload, 0);
+  if (Has(Defect::kCheckThenEnsure)) return ByEnsure(thread, payload, 1);
+  if (Has(Defect::kCheckTwice)) return ByEnsure(thread, payload, 2);
   const Attached attached(thread, payload->host.runtime);
   if (!attached) return GiveUp(payload);
   const int number = payload->number;
