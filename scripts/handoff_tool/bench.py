@@ -186,8 +186,10 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
         )
         bad: list[dict[str, Any]] = []
         failed_again = 0
-        for number, (path, origin) in enumerate(tally.found, 1):
-            result = replay.replay(path, origin, times, timeout=TIMEOUT_SECONDS)
+        with ThreadPoolExecutor(machine.cores()) as pool:
+            replayed = pool.map(lambda pair: replay.replay(*pair, times, timeout=TIMEOUT_SECONDS), tally.found)
+            results = _counted(replayed, len(tally.found), log)
+        for (path, origin), result in zip(tally.found, results, strict=True):
             failed_again += result.replayed
             if result.replayed < times:
                 bad.append(
@@ -201,8 +203,6 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
                         "file": str(_rescue(path, origin)),
                     }
                 )
-            if log.isatty() or number % 20 == 0:
-                print(f"replayed {number} of {len(tally.found)} files, {len(bad)} not every time", file=log, flush=True)
     confirmed = len(tally.found) / max(len(tally.found) + tally.unconfirmed, 1)
     return {
         "findings": len(tally.found),
@@ -213,6 +213,17 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
         "confirmed_percent": round(100 * confirmed, 1),
         "failures": bad,
     }
+
+
+def _counted(results: Iterator[replay.Result], total: int, log: Any) -> list[replay.Result]:
+    """All results, said one after another."""
+    done: list[replay.Result] = []
+    for result in results:
+        done.append(result)
+        if log.isatty() or len(done) % 20 == 0:
+            missed = sum(r.replayed < r.of for r in done)
+            print(f"replayed {len(done)} of {total} files, {missed} not every time", file=log, flush=True)
+    return done
 
 
 def _rescue(path: Path, origin: findings.Origin) -> Path:

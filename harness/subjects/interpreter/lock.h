@@ -20,7 +20,6 @@ class Mutex {
     lock_order::Gave(thread, node_);
     mutex_.unlock();
   }
-  std::mutex& Native() { return mutex_; }
 
  private:
   const int node_;
