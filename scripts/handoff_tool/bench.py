@@ -186,7 +186,7 @@ def replays(everything: dict[str, targets.Target], wanted: int, times: int, log:
         )
         bad: list[dict[str, Any]] = []
         failed_again = 0
-        with ThreadPoolExecutor(machine.cores()) as pool:
+        with process.pool() as pool:
             replayed = pool.map(lambda pair: replay.replay(*pair, times, timeout=TIMEOUT_SECONDS), tally.found)
             results = _counted(replayed, len(tally.found), log)
         for (path, origin), result in zip(tally.found, results, strict=True):
