@@ -153,7 +153,7 @@ class RowWriter {
   // Of a deadlock every wait that nobody ended is part of the failure.
   void MarkWaiting() {
     std::array<bool, kMaxControlled> seen{};
-    for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+    for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {  // NOLINT(modernize-loop-convert): std::views is not worth it
       bool& is_later = seen[static_cast<std::size_t>(row->thread)];
       row->marked = row->kind == StepKind::kWait && !is_later;
       is_later = true;

@@ -69,12 +69,11 @@ std::string Signature(const Finding& finding, const Alphabet& alphabet) {
 
 std::string SignatureFolder(std::string_view signature) {
   std::string name;
-  for (std::size_t i = 0; i < signature.size(); ++i) {
-    const auto c = static_cast<unsigned char>(signature[i]);
-    const bool plain =
-        std::isalnum(c) != 0 || (c < 0x80 && std::string_view("._+-").find(signature[i]) != std::string_view::npos);
+  for (const char letter : signature) {
+    const auto c = static_cast<unsigned char>(letter);
+    const bool plain = std::isalnum(c) != 0 || (c < 0x80 && std::string_view("._+-").find(letter) != std::string_view::npos);
     if (plain) {
-      name += signature[i];
+      name += letter;
     } else if (name.empty() || name.back() != '_') {
       name += '_';
     }

@@ -134,6 +134,7 @@ int main(int argc, char** argv) {
   Register("dlpack_capsule", "thread",
            MakeBench(dlpack::Capsule::Make(-1), dlpack::Capsule::Operations(), schedule::Carrier::kThread, argv[0]));
 #endif
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the same
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -81,7 +81,7 @@ void AddWaiter(int id) {
 
 // Follows owners from `start`; writes the cycle if it comes back to where it was.
 bool AddCycle(int start) {
-  int path[kMaxControlled];
+  int path[kMaxControlled] = {};
   int steps = 0;
   ThreadSet seen = 0;
   int at = start;

@@ -33,7 +33,7 @@ class Machine {
   Machine(const Program& program, const Plan& plan)
       : program_(program), plan_(plan), strategy_(GetStrategy(plan.strategy)), threads_(program.threads.size()) {
     plan_.threads = static_cast<int>(program.threads.size()) - program.created;
-    for (std::size_t t = static_cast<std::size_t>(plan_.threads); t < threads_.size(); ++t) threads_[t].state = State::kAbsent;
+    for (auto t = static_cast<std::size_t>(plan_.threads); t < threads_.size(); ++t) threads_[t].state = State::kAbsent;
     profiler_->Begin();
   }
 

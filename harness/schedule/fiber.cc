@@ -215,7 +215,7 @@ void SwitchFiber(Fiber* to) {
     __sanitizer_start_switch_fiber(&from->asan_fake_stack, to->stack, to->stack_size);
   if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to->tsan, kNoSync);
   handoff_switch_stack(&from->stack_pointer, to->stack_pointer);
-  FinishSwitch(from, leaving);
+  FinishSwitch(from, leaving);  // NOLINT(readability-suspicious-call-argument): who left last, for the one that we are again
   RestoreThreadState(from);
 }
 

@@ -17,9 +17,9 @@ struct Fiber {
   // What the C++ runtime and libc keep per OS thread and a fiber must keep for itself.
   void* caught_exceptions = nullptr;
   unsigned int uncaught_exceptions = 0;
+  int error_number = 0;
   void* once_callable = nullptr;  // libstdc++'s std::call_once
   void* once_call = nullptr;
-  int error_number = 0;
 };
 
 // The fiber that the host is on now, driver included. Host only.

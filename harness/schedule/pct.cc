@@ -29,6 +29,7 @@ class Pct final : public Strategy {
 
   int Choose(const Decision& d) override {
     ApplyChanges(d);
+    // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): somebody yields, so somebody is there
     if (Yields(d)) priorities_[d.current] = --lowest_;
     if (TimePasses(random_, d)) return Highest(priorities_, d.timed);
     return Highest(priorities_, d.ready);

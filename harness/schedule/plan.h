@@ -11,6 +11,7 @@ namespace handoff::schedule {
 // Controlled threads of one execution: those of the program and those that they create. One bit each in a thread set.
 inline constexpr int kMaxControlled = 16;
 using ThreadSet = std::uint32_t;
+// NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): a number, never -1
 static constexpr ThreadSet Only(int thread) { return ThreadSet{1} << thread; }
 static constexpr bool Has(ThreadSet set, int thread) { return (set >> thread & 1U) != 0; }
 

@@ -24,7 +24,7 @@ static inline Function* Real(Function* interceptor, Function** cache, const char
   return found;
 }
 
-namespace {  // in a header, so that no copy of it is weak
+namespace {  // NOLINT(misc-anonymous-namespace-in-header): in a header, so that no copy of it is weak
 
 // Names the caller of a stand-in to TSan, which keeps a stack of its own: the stand-in is not instrumented, so without this the
 // function that called it would be missing from reports. Not popped when an exception passes, which no stand-in expects.

@@ -92,6 +92,7 @@ void MoveTo(int current, int next) {
   state.threads[current].quiet = 0;
   state.holder = next;
   Thread& from = state.threads[current];
+  // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): whoever moves holds the baton, so both are numbers
   const Thread& to = state.threads[next];
   if (from.fiber != nullptr && to.fiber != nullptr) {
     SetSelf(next);
@@ -249,14 +250,18 @@ int Wake(const void* object, int how_many) {
   return woken;
 }
 
-int Enroll() {
-  int id = state.count;
-  // When all numbers are given out, that of a created thread which has ended is used again; a late join of that one need not
-  // wait.
-  if (id == kMaxControlled) {
-    while (--id >= 0 && !(state.threads[id].created && state.threads[id].state == ThreadState::kDone)) {
-    }
+// When all numbers are given out, that of a created thread which has ended is used again; a late join of that one need not wait.
+// -1 if there is none.
+static int FreeNumber() {
+  if (state.count < kMaxControlled) return state.count;
+  for (int id = kMaxControlled - 1; id >= 0; --id) {
+    if (state.threads[id].created && state.threads[id].state == ThreadState::kDone) return id;
   }
+  return -1;
+}
+
+int Enroll() {
+  const int id = FreeNumber();
   if (id < 0)
     Fail(FailureKind::kHarness, "expected at most 16 threads alive in one execution, created ones included: create fewer");
   const auto last_sync = state.threads[id].at.sync;

@@ -129,7 +129,7 @@ void AddStep(const Step& step);
 
 // Handing the baton over (carriers.cc).
 void Hand(int next);
-void Park(int self);
+void Park(int id);
 void WakeDriver();
 // Orders what the calling thread did before what the driver does after the execution.
 void ReleaseEndEdge();

@@ -88,6 +88,7 @@ struct Elements {
     // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
     std::int64_t bits = 0;
     for (int d = rank - 1; d >= 0; --d) {
+      // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): a rank is at most kMaxRank
       bits += k % shape[d] * strides[d] * item_bits;
       k /= shape[d];
     }

@@ -35,7 +35,7 @@ void DeleteExport(Managed* self) {
 template <typename Managed>
 Managed* ExportOwned(Array* array, Kind kind) {
   const bool keep = !Has(Defect::kExportWithoutRetain);
-  Managed* tensor = NewExport<Managed>(*array, kind, keep ? array : nullptr, DeleteExport<Managed>);
+  auto* tensor = NewExport<Managed>(*array, kind, keep ? array : nullptr, DeleteExport<Managed>);
   if (!keep) Drop(array);
   return tensor;
 }

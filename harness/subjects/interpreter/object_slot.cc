@@ -145,6 +145,7 @@ void ObjectSlot::Begin(const Case& c) {
   }
   TagNative* native = tag::New();
   for (int t = 0; t < threads_; ++t) tag_held_[t].native = t == 0 ? native : tag::Copy(native);
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): they are counted
   for (int mode = 0; mode < kCountModes; ++mode) {
     runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
     sides_[mode].Begin(*runtimes_[mode]);
@@ -231,7 +232,7 @@ void ObjectSlot::ApplyToTag(int thread, const Operation& operation) {
       if (TagNative* old = Swap(boxes_.tag_native, std::exchange(held.native, nullptr)); old != nullptr) tag::Drop(thread, old);
       break;
     case kTake:
-      if (TagNative* taken = Swap<TagNative>(boxes_.tag_native, nullptr); taken != nullptr) {
+      if (auto* taken = Swap<TagNative>(boxes_.tag_native, nullptr); taken != nullptr) {
         if (TagNative* old = std::exchange(held.native, taken); old != nullptr) tag::Drop(thread, old);
       }
       break;
@@ -240,7 +241,7 @@ void ObjectSlot::ApplyToTag(int thread, const Operation& operation) {
       DropTagWrapper(thread, Swap(boxes_.tag_wrapper[held.wrapper->tag->number()], std::exchange(held.wrapper, nullptr)));
       break;
     case kReceive:
-      if (TagWrapper* taken = Swap<TagWrapper>(boxes_.tag_wrapper[a[1]], nullptr); taken != nullptr)
+      if (auto* taken = Swap<TagWrapper>(boxes_.tag_wrapper[a[1]], nullptr); taken != nullptr)
         DropTagWrapper(thread, std::exchange(held.wrapper, taken));
       break;
     default:  // no weak references in this design, and its collector does nothing without cycles
@@ -297,7 +298,7 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
         count::Drop(thread, old);
       break;
     case kTake:
-      if (CountNative* taken = Swap<CountNative>(boxes_.count_native[mode], nullptr); taken != nullptr) {
+      if (auto* taken = Swap<CountNative>(boxes_.count_native[mode], nullptr); taken != nullptr) {
         if (CountNative* old = std::exchange(held.native, taken); old != nullptr) count::Drop(thread, old);
       }
       break;
@@ -306,7 +307,7 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
       DropCountWrapper(thread, Swap(boxes_.count_wrapper[mode], std::exchange(held.wrapper, nullptr)));
       break;
     case kReceive:
-      if (ModelWrapper* taken = Swap<ModelWrapper>(boxes_.count_wrapper[mode], nullptr); taken != nullptr)
+      if (auto* taken = Swap<ModelWrapper>(boxes_.count_wrapper[mode], nullptr); taken != nullptr)
         DropCountWrapper(thread, std::exchange(held.wrapper, taken));
       break;
     case kCollect: {
@@ -349,10 +350,10 @@ void ObjectSlot::End() {
     }
   }
   for (auto& box : boxes_.tag_wrapper) DropTagWrapper(0, Swap<TagWrapper>(box, nullptr));
-  if (TagNative* native = Swap<TagNative>(boxes_.tag_native, nullptr); native != nullptr) tag::Drop(0, native);
+  if (auto* native = Swap<TagNative>(boxes_.tag_native, nullptr); native != nullptr) tag::Drop(0, native);
   for (int mode = 0; mode < kCountModes; ++mode) {
     DropCountWrapper(0, Swap<ModelWrapper>(boxes_.count_wrapper[mode], nullptr));
-    if (CountNative* native = Swap<CountNative>(boxes_.count_native[mode], nullptr); native != nullptr) count::Drop(0, native);
+    if (auto* native = Swap<CountNative>(boxes_.count_native[mode], nullptr); native != nullptr) count::Drop(0, native);
     for (int t = 0; t < threads_; ++t) {
       if (CountNative* weak = std::exchange(count_held_[t][mode].weak, nullptr); weak != nullptr) count::DropWeak(weak);
     }

@@ -55,8 +55,8 @@ class ObjectSlot final : public Subject {
   void ApplyToCount(int thread, int mode, const Operation& operation);
   void WrapTag(int thread, Tag& tag, bool hermetic, bool fresh);
   void WrapCount(int thread, int mode, bool moved);
-  void DropTagWrapper(int thread, TagWrapper* wrapper);
-  void DropCountWrapper(int thread, ModelWrapper* wrapper);
+  static void DropTagWrapper(int thread, TagWrapper* wrapper);
+  static void DropCountWrapper(int thread, ModelWrapper* wrapper);
 
   int threads_ = 0;                               // of the case
   std::optional<Tag> tags_[kInterpreters];        // from Begin to End

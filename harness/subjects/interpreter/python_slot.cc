@@ -150,7 +150,7 @@ class PythonSlotSubject final : public Subject {
   void ApplyAttached(Held& held, const Operation& operation);
   void ApplyNative(int thread, Held& held, const Operation& operation);
   PyObject* SwapWrapper(PyObject* wrapper);
-  void ReplaceNative(int thread, Held& held, CountNative* native);
+  static void ReplaceNative(int thread, Held& held, CountNative* native);
   void FinalizeWithNatives();
   void DropNatives();
   void DropEverything();
@@ -184,6 +184,7 @@ void PythonSlotSubject::Begin(const Case& c) {
     count::CopyWeak(native);
     held_[t].weak = native;
   }
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): counted
 }
 
 PyObject* PythonSlotSubject::SwapWrapper(PyObject* wrapper) {

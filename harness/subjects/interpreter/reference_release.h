@@ -39,7 +39,7 @@ class ReferenceRelease final : public Subject {
   };
 
   void MakePayload(int thread, Host& host, bool nested);
-  void Release(int thread, Payload* payload, int way);
+  static void Release(int thread, Payload* payload, int way);
   void ReleaseIn(int thread, Payload* payload, int way, int state);
   void Enter(int thread, Host& host);
   void Join(int thread, int other);

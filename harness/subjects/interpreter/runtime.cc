@@ -109,7 +109,7 @@ bool TryIncref(int thread, Object* object) {
   return false;
 }
 
-Attached::Attached(int thread, Runtime& runtime) : thread_(thread), runtime_(runtime), before_(Current(thread)), attached_(true) {
+Attached::Attached(int thread, Runtime& runtime) : thread_(thread), runtime_(runtime), before_(Current(thread)) {
   if (before_ == &runtime_) return;
   if (before_ != nullptr) before_->Detach(thread_);
   attached_ = runtime_.Attach(thread_);

@@ -95,7 +95,7 @@ class Attached {
   const int thread_;
   Runtime& runtime_;
   Runtime* const before_;  // not owned; may be null
-  bool attached_;
+  bool attached_ = true;
 };
 
 // While it lives the thread is detached: around everything that waits.

@@ -62,7 +62,7 @@ bool Keeps(TagWrapper* wrapper) {
 void Keep(int thread, TagWrapper* wrapper) {
   TagNative* native = std::exchange(wrapper->native, nullptr);
   if (Has(Defect::kFlipAfterDrop)) tag::Drop(thread, native);
-  native->owns = true;
+  native->owns = true;                                      // NOLINT(clang-analyzer-cplusplus.NewDelete): what the twin does
   wrapper->references.store(1, std::memory_order_relaxed);  // nobody else can see it without the GIL
   watch::NativeOwns(native->number, +1);
   if (!Has(Defect::kFlipAfterDrop)) tag::Drop(thread, native);
