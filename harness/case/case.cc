@@ -47,12 +47,13 @@ void NormalizeProgram(const Alphabet& alphabet, Case& c) {
   }
 }
 
-void NormalizeSwitch(std::size_t threads, Switch& s) {
-  s.to = static_cast<std::uint8_t>(s.to % threads);
+// Not modulo the program's threads: a created thread would become one of those, and the schedule another one.
+void NormalizeSwitch(Switch& s) {
+  s.to = static_cast<std::uint8_t>(s.to % kMaxScheduled);
   if (s.thread == kGate) {
     s.at = {};
   } else {
-    s.thread = static_cast<std::uint8_t>(s.thread % threads);
+    s.thread = static_cast<std::uint8_t>(s.thread % kMaxScheduled);
   }
 }
 
@@ -92,7 +93,7 @@ void Normalize(const Alphabet& alphabet, Case& c) {
   }
   if (c.bytes.size() > kMaxScheduleBytes) c.bytes.resize(kMaxScheduleBytes);
   if (c.switches.size() > kMaxSwitches) c.switches.resize(kMaxSwitches);
-  for (Switch& s : c.switches) NormalizeSwitch(c.threads.size(), s);
+  for (Switch& s : c.switches) NormalizeSwitch(s);
 }
 
 }  // namespace handoff

@@ -15,6 +15,9 @@ namespace handoff {
 
 // Threads of a program. Eight are enough for every bug we know of (most need two), and keep a thread set in one word.
 inline constexpr int kMaxThreads = 8;
+// Threads of one execution: those of the program and those that they create, which are numbered behind them. A schedule names
+// any.
+inline constexpr int kMaxScheduled = 16;
 // Threads of a case that does not say how many.
 inline constexpr int kDefaultThreads = 2;
 // Operations of one case, all threads together: TSan remembers about four accesses a cell, so short executions lose the fewest
@@ -56,7 +59,7 @@ struct Position {
 };
 
 // One decision that differs from the default (go on; where that cannot be, the first thread that can run): when `thread` stands
-// at `at`, `to` runs next. Thread numbers are 0 for A, 1 for B, ...
+// at `at`, `to` runs next. Thread numbers are 0 for A, 1 for B, ...; created threads have those behind the program's.
 struct Switch {
   std::uint8_t thread = 0;
   std::uint8_t to = 0;

@@ -77,6 +77,18 @@ TEST(CaseTest, EveryLimitIsEnforced) {
   EXPECT_EQ(listed.switches.size(), kMaxSwitches);
 }
 
+// A thread that the program creates is none of the program's, and must not become one.
+TEST(CaseTest, SwitchesFromAndToCreatedThreadsStay) {
+  Case c;
+  c.strategy = Strategy::kListed;
+  c.threads.resize(2);
+  c.switches = {{.thread = 1, .to = 2, .at = {.operation = 2, .sync = 2}},
+                {.thread = 2, .to = kMaxScheduled - 1, .at = {.sync = 4}}};
+  const Case before = c;
+  Normalize(kAlphabet, c);
+  EXPECT_EQ(c, before);
+}
+
 TEST(CaseTest, ACaseWithoutThreadsGetsTwo) {
   Case c;
   Normalize(kAlphabet, c);

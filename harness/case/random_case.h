@@ -89,7 +89,7 @@ inline bool IsValid(const Case& c) {
     }
   }
   for (const Switch& s : c.switches) {
-    if (s.to >= c.threads.size() || (s.thread != kGate && s.thread >= c.threads.size())) return false;
+    if (s.to >= kMaxScheduled || (s.thread != kGate && s.thread >= kMaxScheduled)) return false;
     if (s.thread == kGate && s.at != Position{}) return false;
   }
   return true;

@@ -182,9 +182,12 @@ class Parser {
     return std::string("a thread (") + (last == 'A' ? "only A" : std::string("A to ") + last) + ")";
   }
 
+  // Of a switch: threads that the program creates have the letters behind its own.
   bool ReadThread(std::uint8_t& out) {
     const Word word = Next();
-    if (!IsThread(word)) return Fail(word, ThreadsAllowed());
+    if (word.text.size() != 1 || word.text[0] < 'A' || word.text[0] >= ThreadName(kMaxScheduled)) {
+      return Fail(word, ThreadsAllowed() + ", or one that the program creates (to " + ThreadName(kMaxScheduled - 1) + ")");
+    }
     out = static_cast<std::uint8_t>(word.text[0] - 'A');
     return true;
   }

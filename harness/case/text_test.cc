@@ -122,7 +122,8 @@ TEST(TextTest, AnUnknownNameListsTheValidOnes) {
       MessageFor("C drop"),
       "a.case:2:1: expected a thread (A to B) or another first word (strategy, granularity, parameter, threads, bytes, start, "
       "switch), found 'C'");
-  EXPECT_EQ(MessageFor("strategy listed\nthreads 1\nstart B"), "a.case:4:7: expected a thread (only A), found 'B'");
+  EXPECT_EQ(MessageFor("strategy listed\nthreads 1\nstart Q"),
+            "a.case:4:7: expected a thread (only A), or one that the program creates (to P), found 'Q'");
 }
 
 TEST(TextTest, ANumberOutOfRangeNamesTheRange) {
@@ -144,7 +145,8 @@ TEST(TextTest, ABrokenScheduleIsShown) {
   EXPECT_EQ(MessageFor("strategy listed\nswitch A 2.1+ to B"), "a.case:3:10: " + position + "'2.1+'");
   EXPECT_EQ(MessageFor("strategy listed\nswitch A 2.1-3 to B"), "a.case:3:10: " + position + "'2.1-3'");
   EXPECT_EQ(MessageFor("strategy listed\nswitch A 2.1 B"), "a.case:3:14: expected 'to', found 'B'");
-  EXPECT_EQ(MessageFor("strategy listed\nswitch A 2.1 to"), "a.case:3:16: expected a thread (A to B), found the end of the line");
+  EXPECT_EQ(MessageFor("strategy listed\nswitch A 2.1 to"),
+            "a.case:3:16: expected a thread (A to B), or one that the program creates (to P), found the end of the line");
   EXPECT_EQ(MessageFor("start B"), "a.case:2:1: expected 'strategy listed' above, found 'start' without it");
   EXPECT_EQ(MessageFor("strategy listed\nbytes 00"),
             "a.case:3:1: expected switches, or another strategy above, found bytes under strategy listed");

@@ -9,7 +9,7 @@
 namespace handoff::schedule {
 
 // Controlled threads of one execution: those of the program and those that they create. One bit each in a thread set.
-inline constexpr int kMaxControlled = 16;
+inline constexpr int kMaxControlled = kMaxScheduled;
 using ThreadSet = std::uint32_t;
 // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): a number, never -1
 static constexpr ThreadSet Only(int thread) { return ThreadSet{1} << thread; }
