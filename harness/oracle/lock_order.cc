@@ -36,7 +36,7 @@ int FindWay(int from, int to, int* way) {
       for (int n = to, i = length; n >= 0; n = parent[n]) way[--i] = n;
       return length;
     }
-    for (std::uint32_t rest = nodes[node].after & ~seen; rest != 0; rest &= rest - 1) {
+    for (std::uint32_t rest = __atomic_load_n(&nodes[node].after, __ATOMIC_RELAXED) & ~seen; rest != 0; rest &= rest - 1) {
       const int next = __builtin_ctz(rest);
       seen |= Only(next);
       parent[next] = node;
@@ -104,11 +104,11 @@ void Waits(int thread, int node) {
   }
   for (std::uint32_t rest = held[thread]; rest != 0; rest &= rest - 1) {
     const int before = __builtin_ctz(rest);
-    if ((nodes[before].after & Only(node)) != 0) continue;
+    if ((__atomic_load_n(&nodes[before].after, __ATOMIC_RELAXED) & Only(node)) != 0) continue;
     int way[kMaxNodes];
     const int length = FindWay(node, before, way);
     if (length > 0) FailCycle(thread, before, node, way, length);
-    nodes[before].after |= Only(node);
+    __atomic_fetch_or(&nodes[before].after, Only(node), __ATOMIC_RELAXED);  // threads of `free` run at once
   }
 }
 

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from handoff_tool.places import ROOT, write_atomically
 
 FOLDER = ROOT / "findings"
 META, REPORT = "meta.json", "report.txt"
+LARGEST = 1_000_000  # bytes: a case with everything that the limits allow takes a tenth of that
 TEXT, BINARY = b"handoff case", b"\xca\x5e"  # how the two forms of a case begin
 
 
@@ -57,10 +58,14 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         facts = asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}
         if known:
             facts |= {"seen": before.get("seen", 0) + origin.seen, "found": before.get("found", facts["found"])}
-        for old in case_files(folder):
-            old.unlink()
         place = folder / case.name
-        shutil.move(case, place)
+        arriving = folder / f".{case.name}"
+        shutil.copyfile(case, arriving)  # may fail on a full disk: nothing is lost yet
+        arriving.rename(place)
+        case.unlink()
+        for old in case_files(folder):
+            if old != place:
+                old.unlink()
         shown = place.relative_to(ROOT) if place.is_relative_to(ROOT) else place
         (folder / REPORT).write_text(report.replace(str(case), str(shown)))  # the command under REPLAY names it
         write_atomically(folder / META, json.dumps(facts, indent=1) + "\n")
@@ -68,10 +73,13 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
 
 
 def _facts(folder: Path) -> dict[str, Any]:
+    """What lies beside a file may be anybody's: only what has the type that we write counts."""
     try:
-        return dict(json.loads((folder / META).read_text()))
+        facts = json.loads((folder / META).read_text())
     except (OSError, ValueError):
         return {}
+    types = {field.name: type(field.default) for field in fields(Origin)} | {"found": str}
+    return {name: value for name, value in facts.items() if type(value) is types.get(name)} if isinstance(facts, dict) else {}
 
 
 def read_meta(folder: Path) -> Origin | None:
@@ -107,6 +115,9 @@ def resolve(name: str) -> list[Path]:
 
 def read(path: Path) -> str:
     """What is odd about a file that will be read as a binary case, in a sentence; fails where that cannot be meant."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise Failure(f"{path}: expected a case, of at most {LARGEST:,} bytes, found {size:,}.")
     data = path.read_bytes()
     if data.startswith((TEXT, BINARY)):
         return ""
@@ -130,7 +141,8 @@ def origin(path: Path) -> Origin:
         for top in ("findings", "corpus"):
             if top in parts[:-2]:
                 found.target = parts[len(parts) - 1 - parts[::-1].index(top) + 1]
-    head = path.read_bytes()[:4096]
+    with path.open("rb") as file:
+        head = file.read(4096)
     if head.startswith(TEXT):
         for name, value in re.findall(r"^#\s*(target|twin|sanitizer|carrier):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
             if not getattr(found, name):

@@ -186,6 +186,18 @@ def _warn_of_variables() -> None:
         print(f"handoff: {', '.join(found)} in the environment: ignored; use {flags}.", file=sys.stderr)
 
 
+def open_closed_streams() -> None:
+    """A stream that was closed by the caller leads nowhere, and names that it cannot spell are escaped."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, os.fdopen(number, "w", closefd=False))
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
 def main(words: list[str]) -> int:
     """Runs one command line; everything that goes wrong ends here, as a sentence and an exit code."""
 
@@ -205,5 +217,10 @@ def main(words: list[str]) -> int:
             return end(str(failure), FAILED)
         except Failure as failure:
             return end(f"handoff {words[0]}: {failure}", FAILED)
+        except BrokenPipeError:  # whoever read our output has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return FAILED
+        except (OSError, MemoryError, RuntimeError) as error:  # of the system: a full disk, a file that may not be read, no home
+            return end(f"handoff {' '.join(words[:1])}: the system refused: {str(error) or type(error).__name__}.", FAILED)
         except KeyboardInterrupt:
             return end(f"handoff {' '.join(words[:1])}: interrupted.", INTERRUPTED)

@@ -39,6 +39,8 @@ def locate(path: Path, flags: findings.Origin) -> findings.Origin:
             f"{path}: its target cannot be told from its place; give --target, one of: {', '.join(targets.declared())}."
         )
     choose("target", origin.target, targets.declared())
+    if origin.sanitizer:
+        choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
     origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
     return origin

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, campaign, canaries, children, findings, interpreter, machine, process, replay, setup, targets
-from handoff_tool.outcome import CLEAN, FAILED, Failure
+from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress, seconds_text
 
@@ -161,12 +161,34 @@ def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) ->
 def _regressions(stage: Stage, everything: dict[str, targets.Target]) -> None:
     """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process."""
     for target in everything.values():
-        cases = sorted(path for path in (targets.CORPUS / target.name / "regression").glob("*") if path.is_file())
+        cases = [path for path in _committed(target.name) if _is_case(stage, target, path)]
         for sanitizer, binary in target.binaries.items():
             for path in cases:
                 stage.judge(*_safe(binary, sanitizer, path))
         for path in cases:
             _twin(stage, target, path)
+
+
+def _committed(target: str) -> list[Path]:
+    folder = targets.CORPUS / target / "regression"
+    return findings.case_files(folder) if folder.is_dir() else []
+
+
+def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
+    """An empty or misspelt file would pass for ever, and so would one that names a twin or a sanitizer that does not exist."""
+    try:
+        odd = findings.read(path)
+        origin = findings.origin(path)
+        if odd:
+            raise Failure(odd)
+        if origin.sanitizer:
+            choose("sanitizer", origin.sanitizer, list(target.binaries))
+        if origin.twin:
+            choose("twin", origin.twin, target.twin_names())
+    except Failure as failure:
+        stage.judge(False, str(failure))
+        return False
+    return True
 
 
 def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:

@@ -11,6 +11,7 @@ using oracle::Fail;
 
 enum class State : std::uint8_t { kHeld, kPending, kApplied, kLeaked };
 
+// Read and written by atomic functions, for the strategy `free`, where threads really run at the same time.
 struct Handle {
   State state;
   int host;
@@ -36,13 +37,16 @@ const char* Word(State state) {
 }
 
 void Settle(int handle, State state) {
-  Handle& h = handles[handle];
-  const bool moves_on = h.state == State::kHeld || (h.state == State::kPending && state != State::kPending);
-  if (!moves_on) {
-    Fail("double-delete", "S0", "Reference %d is %s although it is %s: each release ends as exactly one of the three.", handle,
-         Word(state), Word(h.state));
-  }
-  h.state = state;
+  State& place = handles[handle].state;
+  State before{};
+  __atomic_load(&place, &before, __ATOMIC_RELAXED);
+  do {
+    const bool moves_on = before == State::kHeld || (before == State::kPending && state != State::kPending);
+    if (!moves_on) {
+      Fail("double-delete", "S0", "Reference %d is %s although it is %s: each release ends as exactly one of the three.", handle,
+           Word(state), Word(before));
+    }
+  } while (!__atomic_compare_exchange(&place, &before, &state, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 }  // namespace
@@ -53,9 +57,10 @@ void Reset() {
 }
 
 int HandleMade(int host, int generation) {
-  if (handle_count == kMaxHandles) Fail("harness", "", "The watch holds %d references. Raise kMaxHandles.", kMaxHandles);
-  handles[++handle_count] = Handle{State::kHeld, host, generation};
-  return handle_count;
+  const int number = __atomic_add_fetch(&handle_count, 1, __ATOMIC_RELAXED);
+  if (number > kMaxHandles) Fail("harness", "", "The watch holds %d references. Raise kMaxHandles.", kMaxHandles);
+  handles[number] = Handle{State::kHeld, host, generation};
+  return number;
 }
 
 void Applied(int handle, int generation) {
@@ -72,11 +77,11 @@ void Applied(int handle, int generation) {
 void Pending(int handle) { Settle(handle, State::kPending); }
 void Leaked(int handle) { Settle(handle, State::kLeaked); }
 
-void GateClosed(int host) { closed[host] = true; }
-void GateOpened(int host) { closed[host] = false; }
+void GateClosed(int host) { __atomic_store_n(&closed[host], true, __ATOMIC_RELAXED); }
+void GateOpened(int host) { __atomic_store_n(&closed[host], false, __ATOMIC_RELAXED); }
 
 void AttachBegins(int host) {
-  if (!closed[host]) return;
+  if (!__atomic_load_n(&closed[host], __ATOMIC_RELAXED)) return;
   Fail("protocol", "S5",
        "A thread begins to attach to interpreter %d after its exit gate was closed. Hold the gate open from the test until "
        "attached.",

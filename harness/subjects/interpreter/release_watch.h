@@ -1,6 +1,6 @@
 // The oracle for released references: each ends as exactly one of applied, pending and counted leak.
 //
-// Not instrumented. Handles have numbers from 1. All functions but Reset and Judge: any thread that the scheduler lets run.
+// Not instrumented. Handles have numbers from 1. Functions but Reset and Judge: any thread, at any time.
 #pragma once
 
 namespace handoff::interpreter::release_watch {
