@@ -95,4 +95,12 @@ AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(v
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? AfterFinalization::kBlocked : AfterFinalization::kCrashed;
 }
 
+void JudgeAfterFinalization(AfterFinalization how, const char* rule, const char* late) {
+  if (how == AfterFinalization::kClean) return;
+  const bool crashed = how == AfterFinalization::kCrashed;
+  oracle::Fail("after-finalization", rule,
+               "%s that ran after Py_FinalizeEx %s. Whoever is late may not attach: leak the reference.", late,
+               crashed ? "crashed" : "never returned");
+}
+
 }  // namespace handoff::python

@@ -21,4 +21,7 @@ inline constexpr unsigned kFinalizationSeconds = 20;
 // while no controlled thread runs. What an oracle says in the child (oracle::Fail) is said again here.
 AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(void* context), void* context);
 
+// Fails (oracle kind "after-finalization") unless the child was clean. `rule` and `late`, what ran late, are literals.
+void JudgeAfterFinalization(AfterFinalization how, const char* rule, const char* late);
+
 }  // namespace handoff::python

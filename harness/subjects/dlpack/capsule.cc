@@ -327,16 +327,7 @@ void CapsuleSubject::FinalizeWithTensors(bool during) {
   const auto release = [](void* self) {
     for (Array*& array : static_cast<CapsuleSubject*>(self)->native_) Drop(std::exchange(array, nullptr));
   };
-  switch (python::FinalizeInChild(during ? leave : nullptr, release, this)) {
-    case python::AfterFinalization::kClean:
-      return;
-    case python::AfterFinalization::kCrashed:
-      oracle::Fail("after-finalization", "R11",
-                   "A deleter that ran after Py_FinalizeEx crashed. A late deleter may not attach: leak the owner.");
-    case python::AfterFinalization::kBlocked:
-      oracle::Fail("after-finalization", "R11",
-                   "A deleter that ran after Py_FinalizeEx never returned. A late deleter may not attach: leak the owner.");
-  }
+  python::JudgeAfterFinalization(python::FinalizeInChild(during ? leave : nullptr, release, this), "R11", "A deleter");
 }
 
 void CapsuleSubject::DropEverything() {

@@ -3,52 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "harness/case/text.h"
 #include "harness/oracle/lock_order.h"
 #include "harness/subjects/interpreter/watch.h"
+#include "harness/testing/seeds.h"
 
 namespace handoff::interpreter {
 namespace {
 
-std::vector<Case> Seeds() {
-  std::vector<Case> cases;
-  for (const auto& file : std::filesystem::directory_iterator("corpus/object_slot/seed")) {
-    std::ifstream stream(file.path());
-    std::stringstream text;
-    text << stream.rdbuf();
-    const auto parsed = ParseCase(ObjectSlot::Operations(), text.str(), file.path().string());
-    EXPECT_TRUE(std::holds_alternative<Case>(parsed)) << ToString(std::get<TextError>(parsed));
-    if (std::holds_alternative<Case>(parsed)) cases.push_back(std::get<Case>(parsed));
-  }
-  return cases;
-}
+std::vector<Case> Seeds() { return SeedsOf("object_slot", ObjectSlot::Operations()); }
 
-TEST(ObjectSlot, SeedsReachEveryOperation) {
-  std::vector<bool> reached(ObjectSlot::Operations().operations.size());
-  for (const Case& c : Seeds()) {
-    for (const auto& thread : c.threads) {
-      for (const Operation& operation : thread) reached[operation.code] = true;
-    }
-  }
-  EXPECT_TRUE(std::all_of(reached.begin(), reached.end(), [](bool r) { return r; }));
-}
+TEST(ObjectSlot, SeedsReachEveryOperation) { EXPECT_EQ(CodesIn(Seeds()).size(), ObjectSlot::Operations().operations.size()); }
 
 TEST(ObjectSlot, TheSafeDesignsAreSilentOnEverySeed) {
   const auto subject = ObjectSlot::Make(-1);
-  for (const Case& c : Seeds()) {
-    subject->Begin(c);
-    for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
-      for (const Operation& operation : c.threads[thread]) subject->Apply(static_cast<int>(thread), operation);
-    }
-    subject->End();
-  }
+  for (const Case& c : Seeds()) RunInTurn(*subject, c);
 }
 
 TEST(ObjectSlot, TwinsHaveNamesOfTheirOwn) {

@@ -308,16 +308,7 @@ void PythonSlotSubject::DropNatives() {
 // What native code still holds when the interpreter is gone, it drops afterwards.
 void PythonSlotSubject::FinalizeWithNatives() {
   const auto drop = [](void* self) { static_cast<PythonSlotSubject*>(self)->DropNatives(); };
-  switch (python::FinalizeInChild(nullptr, drop, this)) {
-    case python::AfterFinalization::kClean:
-      return;
-    case python::AfterFinalization::kCrashed:
-      oracle::Fail("after-finalization", "S2",
-                   "A native object that was dropped after Py_FinalizeEx crashed: a late release may not attach.");
-    case python::AfterFinalization::kBlocked:
-      oracle::Fail("after-finalization", "S2",
-                   "A native object that was dropped after Py_FinalizeEx blocked for ever: a late release may not attach.");
-  }
+  python::JudgeAfterFinalization(python::FinalizeInChild(nullptr, drop, this), "S2", "A native object's release");
 }
 
 void PythonSlotSubject::DropEverything() {

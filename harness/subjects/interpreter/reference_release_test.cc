@@ -2,58 +2,34 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "harness/case/text.h"
 #include "harness/subjects/interpreter/release_watch.h"
+#include "harness/testing/seeds.h"
 
 namespace handoff::interpreter {
 namespace {
 
-std::vector<Case> Seeds() {
-  std::vector<Case> cases;
-  for (const auto& file : std::filesystem::directory_iterator("corpus/reference_release/seed")) {
-    std::ifstream stream(file.path());
-    std::stringstream text;
-    text << stream.rdbuf();
-    const auto parsed = ParseCase(ReferenceRelease::Operations(), text.str(), file.path().string());
-    EXPECT_TRUE(std::holds_alternative<Case>(parsed)) << ToString(std::get<TextError>(parsed));
-    if (std::holds_alternative<Case>(parsed)) cases.push_back(std::get<Case>(parsed));
-  }
-  return cases;
-}
+std::vector<Case> Seeds() { return SeedsOf("reference_release", ReferenceRelease::Operations()); }
 
 TEST(ReferenceRelease, SeedsReachEveryOperationAndEveryWay) {
-  std::set<int> operations;
+  EXPECT_EQ(CodesIn(Seeds()).size(), ReferenceRelease::Operations().operations.size());
   std::set<int> ways;
   for (const Case& c : Seeds()) {
     for (const auto& thread : c.threads) {
       for (const Operation& operation : thread) {
-        operations.insert(operation.code);
         if (operation.code == 1) ways.insert(operation.arguments[0]);
       }
     }
   }
-  EXPECT_EQ(operations.size(), ReferenceRelease::Operations().operations.size());
   EXPECT_EQ(ways.size(), 5U);
 }
 
 TEST(ReferenceRelease, TheSafeWaysAreSilentOnEverySeed) {
   const auto subject = ReferenceRelease::Make(-1);
-  for (const Case& c : Seeds()) {
-    subject->Begin(c);
-    for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
-      for (const Operation& operation : c.threads[thread]) subject->Apply(static_cast<int>(thread), operation);
-    }
-    subject->End();
-  }
+  for (const Case& c : Seeds()) RunInTurn(*subject, c);
 }
 
 TEST(ReferenceRelease, TwinsHaveNamesOfTheirOwn) {
