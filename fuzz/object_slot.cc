@@ -11,7 +11,8 @@ const Target& TheTarget() {
     t.summary =
         "Wraps, unwraps, copies, drops and locks native objects that an interpreter's wrappers belong to: interpreter tag with a "
         "flip of "
-        "ownership, count-driven slot. Does not cover a real interpreter: attaching, references and the GIL are a model.";
+        "ownership, count-driven slot, tied word. Does not cover a real interpreter: attaching, references and the GIL are a "
+        "model.";
     t.carrier = schedule::Carrier::kFiber;
     t.alphabet = interpreter::ObjectSlot::Operations();
     t.twins = interpreter::ObjectSlot::Twins();

@@ -35,6 +35,10 @@ enum class Defect : std::uint8_t {
   kWithoutGil,
   kDisarmWithoutWaiting,
   kRelaxedDisarm,
+  // Of the tied word.
+  kTiedWithoutLock,
+  kTiedIncref,
+  kRevivedWithoutStrong,
   // Of the ways to release.
   kEnsureUnchecked,
   kCheckThenEnsure,

@@ -28,10 +28,10 @@ enum Code : std::uint8_t {
   kCollect,
   kDisarm
 };
-enum Design : std::uint8_t { kTag, kCountGil, kCountFree, kDesigns };
+enum Design : std::uint8_t { kTag, kCountGil, kCountFree, kTied, kDesigns };
 enum How : std::uint8_t { kCopied, kMoved, kHermetic, kHows };
 
-constexpr std::array<std::string_view, kDesigns> kDesignNames = {"tag", "count_gil", "count_free"};
+constexpr std::array<std::string_view, kDesigns> kDesignNames = {"tag", "count_gil", "count_free", "tied"};
 constexpr std::array<std::string_view, kHows> kHowNames = {"copied", "moved", "hermetic"};
 constexpr Argument kDesign{"design", kDesigns, kDesignNames};
 constexpr Argument kHow{"how", kHows, kHowNames};
@@ -59,7 +59,7 @@ struct TwinOf {
   Twin twin;
   Defect defect;
 };
-constexpr std::array<TwinOf, 22> kTable = {{
+constexpr std::array<TwinOf, 25> kTable = {{
     {{"flag_before_incref", "smallest breach of C1: the flag can be seen before the reference is taken that it calls for",
       "protocol"},
      Defect::kFlagBeforeIncref},
@@ -109,6 +109,14 @@ constexpr std::array<TwinOf, 22> kTable = {{
     {{"disarm_without_waiting", "pytorch's disarm(): code is unloaded while calls are under way", "use-after-delete"},
      Defect::kDisarmWithoutWaiting},
     {{"relaxed_disarm", "smallest breach of D2: calls are counted, but order nothing", "thread"}, Defect::kRelaxedDisarm},
+    {{"tied_without_lock", "smallest breach of the tied word: it is read and written without its lock", "protocol"},
+     Defect::kTiedWithoutLock},
+    {{"tied_incref", "wjakob/nanobind#864 in the tied word: a reference is taken from a wrapper whose last one is gone",
+      "double-delete"},
+     Defect::kTiedIncref},
+    {{"revived_without_strong", "smallest breach of the tied word: a revived wrapper does not keep its native object alive",
+      "address"},
+     Defect::kRevivedWithoutStrong},
 }};
 
 constexpr auto kTwins = [] {
@@ -145,6 +153,9 @@ void ObjectSlot::Begin(const Case& c) {
   }
   TagNative* native = tag::New();
   for (int t = 0; t < threads_; ++t) tag_held_[t].native = t == 0 ? native : tag::Copy(native);
+  tied_runtime_.emplace(Mode::kFreeThreaded, kInterpreters + kCountModes);
+  auto* tied_native = new TiedNative(*tied_runtime_);
+  for (int t = 0; t < threads_; ++t) tied_held_[t].native = t == 0 ? tied_native : tied::Copy(tied_native);
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): they are counted
   for (int mode = 0; mode < kCountModes; ++mode) {
     runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
@@ -161,6 +172,12 @@ void ObjectSlot::Begin(const Case& c) {
 void ObjectSlot::DropTagWrapper(int thread, TagWrapper* wrapper) {
   if (wrapper == nullptr) return;
   const Attached attached(thread, wrapper->tag->runtime());
+  Decref(thread, wrapper);
+}
+
+void ObjectSlot::DropTiedWrapper(int thread, TiedWrapper* wrapper) {
+  if (wrapper == nullptr) return;
+  const Attached attached(thread, *wrapper->home);
   Decref(thread, wrapper);
 }
 
@@ -322,6 +339,54 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
   }
 }
 
+void ObjectSlot::ApplyToTied(int thread, const Operation& operation) {
+  TiedHeld& held = tied_held_[thread];
+  const auto keep = [&](TiedNative* native) {
+    if (TiedNative* old = std::exchange(held.native, native); old != nullptr) tied::Drop(thread, old);
+  };
+  switch (operation.code) {
+    case kNew:
+      keep(new TiedNative(*tied_runtime_));
+      break;
+    case kWrap: {
+      if (held.native == nullptr) break;
+      DropTiedWrapper(thread, std::exchange(held.wrapper, nullptr));
+      const Attached attached(thread, *tied_runtime_);
+      held.wrapper = tied::Wrap(thread, held.native);
+      break;
+    }
+    case kUnwrap:
+      if (held.wrapper != nullptr) keep(tied::Copy(&held.wrapper->native));
+      break;
+    case kCopy:
+      if (held.native != nullptr) tied::Drop(thread, tied::Copy(held.native));
+      break;
+    case kDrop:
+      keep(nullptr);
+      break;
+    case kDropWrapper:
+      DropTiedWrapper(thread, std::exchange(held.wrapper, nullptr));
+      break;
+    case kGive:
+      if (held.native == nullptr) break;
+      if (TiedNative* old = Swap(boxes_.tied_native, std::exchange(held.native, nullptr)); old != nullptr)
+        tied::Drop(thread, old);
+      break;
+    case kTake:
+      if (auto* taken = Swap<TiedNative>(boxes_.tied_native, nullptr); taken != nullptr) keep(taken);
+      break;
+    case kPass:
+      if (held.wrapper != nullptr) DropTiedWrapper(thread, Swap(boxes_.tied_wrapper, std::exchange(held.wrapper, nullptr)));
+      break;
+    case kReceive:
+      if (auto* taken = Swap<TiedWrapper>(boxes_.tied_wrapper, nullptr); taken != nullptr)
+        DropTiedWrapper(thread, std::exchange(held.wrapper, taken));
+      break;
+    default:  // no weak references, and nothing to collect
+      break;
+  }
+}
+
 void ObjectSlot::Apply(int thread, Operation operation) {
   if (operation.code == kDisarm) {
     const int interpreter = operation.arguments[0];
@@ -330,6 +395,8 @@ void ObjectSlot::Apply(int thread, Operation operation) {
     tags_[interpreter]->Disarm();
   } else if (operation.arguments[0] == kTag) {
     ApplyToTag(thread, operation);
+  } else if (operation.arguments[0] == kTied) {
+    ApplyToTied(thread, operation);
   } else {
     ApplyToCount(thread, operation.arguments[0] - kCountGil, operation);
   }
@@ -343,6 +410,8 @@ void ObjectSlot::End() {
   }
   for (int t = 0; t < threads_; ++t) {
     DropTagWrapper(0, std::exchange(tag_held_[t].wrapper, nullptr));
+    DropTiedWrapper(0, std::exchange(tied_held_[t].wrapper, nullptr));
+    if (TiedNative* native = std::exchange(tied_held_[t].native, nullptr); native != nullptr) tied::Drop(0, native);
     if (TagNative* native = std::exchange(tag_held_[t].native, nullptr); native != nullptr) tag::Drop(0, native);
     for (CountHeld& held : count_held_[t]) {
       DropCountWrapper(0, std::exchange(held.wrapper, nullptr));
@@ -358,6 +427,8 @@ void ObjectSlot::End() {
       if (CountNative* weak = std::exchange(count_held_[t][mode].weak, nullptr); weak != nullptr) count::DropWeak(weak);
     }
   }
+  DropTiedWrapper(0, Swap<TiedWrapper>(boxes_.tied_wrapper, nullptr));
+  if (auto* native = Swap<TiedNative>(boxes_.tied_native, nullptr); native != nullptr) tied::Drop(0, native);
   watch::Judge();
   for (auto& tag : tags_) tag.reset();
   for (auto& runtime : runtimes_) runtime.reset();

@@ -1,8 +1,9 @@
 // Threads wrap, unwrap, copy, drop and lock native objects whose wrappers live in an interpreter, by three designs: the
-// interpreter tag with its flip of ownership (two interpreters, each with a GIL), and the count-driven slot with and without a
-// GIL. Runs on fibers, in a modelled interpreter (runtime.h).
+// interpreter tag with its flip of ownership (two interpreters, each with a GIL), the count-driven slot with and without a GIL,
+// and the tied word. Runs on fibers, in a modelled interpreter (runtime.h).
 //
-// Of each design there is one native object at the start, which every thread holds strongly and weakly.
+// Of each design there is one native object at the start, which every thread holds, strongly and, where there is such a thing,
+// weakly.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "harness/subjects/interpreter/count_slot.h"
 #include "harness/subjects/interpreter/model_side.h"
 #include "harness/subjects/interpreter/tag_slot.h"
+#include "harness/subjects/interpreter/tied_word.h"
 #include "harness/subjects/subject.h"
 
 namespace handoff::interpreter {
@@ -43,8 +45,14 @@ class ObjectSlot final : public Subject {
     CountNative* weak = nullptr;
     ModelWrapper* wrapper = nullptr;
   };
+  struct TiedHeld {
+    TiedNative* native = nullptr;
+    TiedWrapper* wrapper = nullptr;
+  };
   // What lies about for any thread to take; each owns a reference.
   struct Boxes {
+    std::atomic<TiedNative*> tied_native{nullptr};
+    std::atomic<TiedWrapper*> tied_wrapper{nullptr};
     std::atomic<TagNative*> tag_native{nullptr};
     std::atomic<CountNative*> count_native[kCountModes] = {};
     std::atomic<ModelWrapper*> count_wrapper[kCountModes] = {};
@@ -52,10 +60,12 @@ class ObjectSlot final : public Subject {
   };
 
   void ApplyToTag(int thread, const Operation& operation);
+  void ApplyToTied(int thread, const Operation& operation);
   void ApplyToCount(int thread, int mode, const Operation& operation);
   void WrapTag(int thread, Tag& tag, bool hermetic, bool fresh);
   void WrapCount(int thread, int mode, bool moved);
   static void DropTagWrapper(int thread, TagWrapper* wrapper);
+  static void DropTiedWrapper(int thread, TiedWrapper* wrapper);
   static void DropCountWrapper(int thread, ModelWrapper* wrapper);
 
   int threads_ = 0;                               // of the case
@@ -63,6 +73,8 @@ class ObjectSlot final : public Subject {
   std::optional<Runtime> runtimes_[kCountModes];  // from Begin to End; 0 has a GIL, 1 is free-threaded
   ModelSide sides_[kCountModes];
   TagHeld tag_held_[kMaxThreads];
+  std::optional<Runtime> tied_runtime_;  // from Begin to End; free-threaded
+  TiedHeld tied_held_[kMaxThreads];
   CountHeld count_held_[kMaxThreads][kCountModes];
   Boxes boxes_;
   std::atomic<bool> disarmed_[kInterpreters] = {};  // each tag is disarmed once
