@@ -33,8 +33,8 @@ void DeallocWrapper(int thread, Object* object) {
 
 }  // namespace
 
-ModelWrapper::ModelWrapper(Runtime& home, CountNative* of, int wrapper_number)
-    : Object(home, DeallocWrapper, watch::WrapperToken(wrapper_number)),
+ModelWrapper::ModelWrapper(Runtime& runtime, CountNative* of, int wrapper_number)
+    : Object(runtime, DeallocWrapper, watch::WrapperToken(wrapper_number)),
       native(static_cast<ModelNative*>(of)),
       number(wrapper_number) {}
 

@@ -15,7 +15,7 @@ struct ModelNative : CountNative {
 };
 
 struct ModelWrapper : Object {
-  ModelWrapper(Runtime& home, CountNative* of, int wrapper_number);
+  ModelWrapper(Runtime& runtime, CountNative* of, int wrapper_number);
   ModelNative* const native;  // owns a strong reference
   const int number;           // the watch's
 };
