@@ -253,10 +253,13 @@ void ObjectSlot::ApplyToTag(int thread, const Operation& operation) {
         if (TagNative* old = std::exchange(held.native, taken); old != nullptr) tag::Drop(thread, old);
       }
       break;
-    case kPass:
+    case kPass: {
       if (held.wrapper == nullptr) break;
-      DropTagWrapper(thread, Swap(boxes_.tag_wrapper[held.wrapper->tag->number()], std::exchange(held.wrapper, nullptr)));
+      // Chosen first: arguments are evaluated in any order.
+      auto& box = boxes_.tag_wrapper[held.wrapper->tag->number()];
+      DropTagWrapper(thread, Swap(box, std::exchange(held.wrapper, nullptr)));
       break;
+    }
     case kReceive:
       if (auto* taken = Swap<TagWrapper>(boxes_.tag_wrapper[a[1]], nullptr); taken != nullptr)
         DropTagWrapper(thread, std::exchange(held.wrapper, taken));
