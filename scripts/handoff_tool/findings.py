@@ -100,6 +100,8 @@ def case_files(folder: Path) -> list[Path]:
 
 def resolve(name: str) -> list[Path]:
     """A case file; the cases of a folder; or those of all findings below it."""
+    if not name:
+        raise Failure("expected a case file or a folder, found an empty name.")
     path = Path(name)
     if path.is_dir():
         inside = case_files(path) or [case for meta in sorted(path.rglob(META)) for case in case_files(meta.parent)]

@@ -105,7 +105,7 @@ def parser() -> Parser:
     added.add_argument(
         "--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)"
     )
-    added.add_argument("--seed", metavar="N", type=int, help="libFuzzer's seed")
+    added.add_argument("--seed", metavar="N", type=_seed, help="libFuzzer's seed")
     added.add_argument("--twin", metavar="T", help="run this broken twin instead of the safe subject")
     added.add_argument(
         "--strategy",
@@ -184,6 +184,14 @@ def _warn_of_variables() -> None:
     if found:
         flags = ", ".join("--" + name.removeprefix("HANDOFF_").lower() for name in found)
         print(f"handoff: {', '.join(found)} in the environment: ignored; use {flags}.", file=sys.stderr)
+
+
+def _seed(word: str) -> int:
+    """libFuzzer aborts at a number that its own type does not hold."""
+    seed = int(word)
+    if not -(2**31) <= seed < 2**32:
+        raise argparse.ArgumentTypeError(f"expected a number of 32 bits, found {word}")
+    return seed
 
 
 def open_closed_streams() -> None:

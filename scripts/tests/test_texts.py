@@ -30,6 +30,14 @@ class Help(World):
         self.assertIn("setup", err)
         self.assertIn("Did you mean 'explain'?", err)
 
+    def test_what_libfuzzer_cannot_hold_and_an_empty_name_are_refused(self) -> None:
+        code, _, err = self.run_command("fuzz", "--seed", "99999999999999999999")
+        self.assertEqual(1, code)
+        self.assertIn("expected a number of 32 bits", err)
+        code, _, err = self.run_command("replay", "")
+        self.assertEqual(1, code)
+        self.assertIn("found an empty name", err)
+
     def test_without_a_verb_the_verbs_are_listed(self) -> None:
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertEqual(1, main.main([]))
