@@ -9,6 +9,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/cache/defect.h"
 #include "harness/subjects/cache/watch.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::cache {
 namespace {
@@ -63,11 +64,7 @@ const std::array<OperationKind, 14> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 26> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 26> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -133,11 +130,7 @@ constexpr std::array<TwinOf, 26> kTwinTable = {{
      Defect::kNewerEntryRemoved},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTwinTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTwinTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // The sequential map that the tables are compared with: a key's state is the number of its implementation, 0 if it has none.
 int ApplyToMap(int* state, int operation, int argument) {
@@ -197,7 +190,7 @@ const Alphabet& NativeCache::Operations() { return kAlphabet; }
 std::span<const Twin> NativeCache::Twins() { return kTwins; }
 
 std::unique_ptr<Subject> NativeCache::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTwinTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(kTwinTable, twin));
   return std::make_unique<NativeCache>();
 }
 

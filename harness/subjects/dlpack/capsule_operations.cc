@@ -2,6 +2,7 @@
 
 #include "harness/subjects/dlpack/managed_tensor.h"
 #include "harness/subjects/dlpack/negotiation.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::dlpack::capsule {
 namespace {
@@ -46,11 +47,7 @@ const std::array<OperationKind, 18> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 30> kTable = {{
+constexpr std::array<TwinOf<Defect>, 30> kTwinTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -118,16 +115,12 @@ constexpr std::array<TwinOf, 30> kTable = {{
     {{"strides_ignored", "jax-ml/jax#4196: strides are ignored on import", "wrong-value"}, Defect::kStridesIgnored},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 }  // namespace
 
 const Alphabet& Operations() { return kAlphabet; }
 std::span<const Twin> Twins() { return kTwins; }
-Defect DefectOf(int twin) { return twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect; }
+Defect DefectOf(int twin) { return handoff::DefectOf(kTwinTable, twin); }
 
 }  // namespace handoff::dlpack::capsule

@@ -6,6 +6,7 @@
 #include "harness/oracle/ledger.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::dlpack {
 namespace {
@@ -34,11 +35,7 @@ const std::array<OperationKind, 10> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 16> kTable = {{
+constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
     {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
@@ -77,11 +74,7 @@ constexpr std::array<TwinOf, 16> kTable = {{
      Defect::kRelaxedLastReference},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // Acquire: the array was built, and used, before it was put into the box. Release: our uses come before those of the next taker.
 Array* Swap(std::atomic<Array*>& box, Array* array) {
@@ -115,7 +108,7 @@ const Alphabet& Exchange::Operations() { return kAlphabet; }
 std::span<const Twin> Exchange::Twins() { return kTwins; }
 
 std::unique_ptr<Subject> Exchange::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(kTwinTable, twin));
   return std::make_unique<Exchange>();
 }
 

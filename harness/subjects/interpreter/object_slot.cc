@@ -8,6 +8,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/watch.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::interpreter {
 namespace {
@@ -55,11 +56,7 @@ const std::array<OperationKind, 14> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 25> kTable = {{
+constexpr std::array<TwinOf<Defect>, 25> kTwinTable = {{
     {{"flag_before_incref", "smallest breach of C1: the flag can be seen before the reference is taken that it calls for",
       "protocol"},
      Defect::kFlagBeforeIncref},
@@ -119,11 +116,7 @@ constexpr std::array<TwinOf, 25> kTable = {{
      Defect::kRevivedWithoutStrong},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // Acquire and release: what lies in a box was used by whoever put it there, and will be by whoever takes it.
 template <typename T>
@@ -138,7 +131,7 @@ const Alphabet& ObjectSlot::Operations() { return kAlphabet; }
 std::span<const Twin> ObjectSlot::Twins() { return kTwins; }
 
 std::unique_ptr<Subject> ObjectSlot::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(kTwinTable, twin));
   return std::make_unique<ObjectSlot>();
 }
 

@@ -13,6 +13,7 @@
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/python_side.h"
 #include "harness/subjects/interpreter/watch.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::interpreter {
 namespace {
@@ -63,13 +64,9 @@ const std::array<OperationKind, 17> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
 // Without `flag_before_incref`: the wrapper belongs to the thread that makes it, and until that thread merges the counts nobody
 // else can end it (biased reference counting), so that the reference which is missing for a moment is never missed.
-constexpr std::array<TwinOf, 10> kTable = {{
+constexpr std::array<TwinOf<Defect>, 10> kTwinTable = {{
     {{"no_undo", "smallest breach of C6: a reference taken for others' sake is kept although they went", "missing-delete"},
      Defect::kNoUndo},
     {{"lock_counts_first", "the first weak lock of pytorch/pytorch#167564: it counts up, then takes a wrapper that may be going",
@@ -97,11 +94,7 @@ constexpr std::array<TwinOf, 10> kTable = {{
      Defect::kPayloadNotTraversed},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
 constexpr int kFinalizeEvery = 256;
@@ -354,7 +347,7 @@ const Alphabet& PythonSlot::Operations() { return kAlphabet; }
 std::span<const Twin> PythonSlot::Twins() { return kTwins; }
 
 std::unique_ptr<Subject> PythonSlot::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(kTwinTable, twin));
   return std::make_unique<PythonSlotSubject>();
 }
 

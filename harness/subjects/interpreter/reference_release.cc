@@ -8,6 +8,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/release_watch.h"
+#include "harness/subjects/twins.h"
 
 namespace handoff::interpreter {
 namespace {
@@ -39,11 +40,7 @@ const std::array<OperationKind, 9> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-struct TwinOf {
-  Twin twin;
-  Defect defect;
-};
-constexpr std::array<TwinOf, 15> kTable = {{
+constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
     {{"ensure_unchecked", "S1, python/cpython#87135: a thread attaches after the interpreter's end and hangs for ever",
       "deadlock"},
      Defect::kEnsureUnchecked},
@@ -83,11 +80,7 @@ constexpr std::array<TwinOf, 15> kTable = {{
      Defect::kReleaseDetached},
 }};
 
-constexpr auto kTwins = [] {
-  std::array<Twin, kTable.size()> twins;
-  for (std::size_t i = 0; i < twins.size(); ++i) twins[i] = kTable[i].twin;
-  return twins;
-}();
+constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // Whether the way may be gone with a native lock in the hand: it never attaches.
 bool NeverAttaches(int way) { return way == kQueue || way == kPendingCall || way == kLeak; }
@@ -98,7 +91,7 @@ const Alphabet& ReferenceRelease::Operations() { return kAlphabet; }
 std::span<const Twin> ReferenceRelease::Twins() { return kTwins; }
 
 std::unique_ptr<Subject> ReferenceRelease::Make(int twin) {
-  Install(twin < 0 ? Defect::kNone : kTable[static_cast<std::size_t>(twin)].defect);
+  Install(DefectOf(kTwinTable, twin));
   return std::make_unique<ReferenceRelease>();
 }
 
