@@ -87,7 +87,7 @@ class Campaign:
             show.close()
         for future in futures:
             if not future.cancelled():
-                future.result()
+                future.result()  # an error of ours
         return self._stop.is_set()
 
     def stop(self) -> None:
@@ -97,23 +97,38 @@ class Campaign:
                 process.interrupt()
 
     def _work(self, job: Job) -> None:
-        start, launch = time.monotonic(), 0
+        """Runs on a thread of its own: what the system refuses ends this job and is told in its row, not the campaign."""
         job.state = "running"
-        with tempfile.TemporaryDirectory(prefix="handoff-fuzz-") as folder, self._log(job).open("w") as log:
-            while (left := self._plan.seconds - (time.monotonic() - start)) > 0.5 and not self._stop.is_set():
-                before = job.executions
-                code = self._launch(job, Path(folder), left, launch, log)
-                launch += 1
-                job.seconds = time.monotonic() - start
-                if code == CLEAN:
-                    break
-                if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
-                    if not self._stop.is_set():
-                        job.error = f"error (exit {code}); see {log.name}"
-                        job.said = job.now.last_line()
-                    break
-                job.executions = max(job.executions, before + 1)  # libFuzzer may die before its first status line
+        folder: Path | None = None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="handoff-fuzz-"))
+            with self._log(job).open("w") as log:
+                self._repeat(job, folder, log)
+        except (OSError, RuntimeError) as error:  # a full disk, no more processes or threads
+            job.error = "error"
+            job.said = f"the system refused: {error}."
         job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
+        left = Path(job.now.written) if job.now.written else None
+        if job.error and left is not None and left.is_file():
+            job.said += f" What was found last could not be kept and is in {left}"
+        elif folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _repeat(self, job: Job, folder: Path, log: Any) -> None:
+        start, launch = time.monotonic(), 0
+        while (left := self._plan.seconds - (time.monotonic() - start)) > 0.5 and not self._stop.is_set():
+            before = job.executions
+            code = self._launch(job, folder, left, launch, log)
+            launch += 1
+            job.seconds = time.monotonic() - start
+            if code == CLEAN:
+                return
+            if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
+                if not self._stop.is_set():
+                    job.error = f"error (exit {code}); see {log.name}"
+                    job.said = job.now.last_line()
+                return
+            job.executions = max(job.executions, before + 1)  # libFuzzer may die before its first status line
 
     def _log(self, job: Job) -> Path:
         self._cache.logs.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """The parser: verbs, their flags, and one place that turns an outcome into an exit code."""
 
 import argparse
+import fcntl
 import json
 import os
 import sys
@@ -195,15 +196,24 @@ def _seed(word: str) -> int:
 
 
 def open_closed_streams() -> None:
-    """A stream that was closed by the caller leads nowhere, and names that it cannot spell are escaped."""
+    """A stream that was closed by the caller leads nowhere, and names that it cannot spell are escaped.
+
+    Whatever is opened next gets a closed stream's number, and a shell script that starts Python hands on its own file like that.
+    """
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:
-            try:
-                os.fstat(number)
-            except OSError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        usable = _can_be_written(number)
+        if not usable:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        if not usable or getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w", closefd=False))
         getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _can_be_written(number: int) -> bool:
+    try:
+        return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        return False
 
 
 def main(words: list[str]) -> int:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 from pathlib import Path
 from unittest import mock
@@ -52,6 +54,19 @@ class Fuzz(World):
             if (origin := findings.read_meta(folder))
         )
         self.assertEqual([("a::b", 3), ("c", 2)], origins)
+
+    def test_a_full_disk_ends_its_job_and_leaves_the_case_where_it_is(self) -> None:
+        self.target("other")
+        with mock.patch.object(findings, "keep", side_effect=OSError(28, "No space left on device")):
+            code, out, _ = self.fuzz("find:1")
+        self.assertEqual(1, code)
+        rows = [line.split() for line in out.splitlines() if line.split()[1:2] == ["thread"]]
+        self.assertEqual(["error", "error"], [row[-1] for row in rows])
+        left = re.findall(r"No space left on device. What was found last could not be kept and is in (\S+)$", out, re.M)
+        self.assertEqual(2, len(left))
+        for name in left:
+            self.assertEqual("crash", Path(name).read_text())
+            shutil.rmtree(Path(name).parent)
 
     def test_another_twins_finding_is_kept_beside_the_first(self) -> None:
         self.fuzz("find:1")

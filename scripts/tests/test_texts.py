@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 from handoff_tool import main, suite
 from handoff_tool.findings import folder_name
@@ -43,6 +44,14 @@ class Help(World):
             self.assertEqual(1, main.main([]))
         self.assertIn("replay", err.getvalue())
         self.assertIn("--help", err.getvalue())
+
+    def test_a_stream_that_cannot_be_written_leads_nowhere(self) -> None:
+        script = "import sys; from handoff_tool.main import open_closed_streams as f; f(); print(1, file=sys.stderr); print(2)"
+        with Path(__file__).open() as unwritable:
+            for stderr, close in ((unwritable, ""), (None, "2>&-")):
+                words = ["sh", "-c", f'exec "$0" -S -c "$1" {close}', sys.executable, script]
+                child = subprocess.run(words, cwd=HERE.parent, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False)
+                self.assertEqual((0, "2\n"), (child.returncode, child.stdout))
 
     def test_an_interrupt_while_the_command_is_still_loaded_is_silent(self) -> None:
         module = self.folder / "handoff_tool" / "main.py"
