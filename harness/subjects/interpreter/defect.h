@@ -1,5 +1,6 @@
 // Which twin this process runs: the one place where the designs are wrong on purpose. As in harness/subjects/dlpack/defect.h, the
-// safe code and its defect stand side by side; the tables of twins (object_slot.cc) say which public issue each one puts back.
+// safe code and its defect stand side by side; the tables of twins (slot_operations.cc, for one) say which public issue each one
+// puts back.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,8 @@ enum class Defect : std::uint8_t {
   kWithoutGil,
   kDisarmWithoutWaiting,
   kRelaxedDisarm,
+  kPointersReadOneByOne,
+  kPlainPointers,
   // Of the tied word.
   kTiedWithoutLock,
   kTiedIncref,

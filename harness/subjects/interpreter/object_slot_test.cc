@@ -106,6 +106,10 @@ TEST_F(WatchTest, ACallIntoUnloadedCodeBreaksD1) {
   EXPECT_DEATH(watch::CodeCalled(0), "use-after-delete D1");
 }
 
+TEST_F(WatchTest, ACallThatLeavesItsThreadElsewhereBreaksD4) {
+  EXPECT_DEATH(watch::LeftElsewhere(1), "protocol D4: A call into interpreter 1");
+}
+
 TEST_F(WatchTest, AWrapperThatIsGivenUpTwiceBreaksD3) {
   watch::WrapperLeaked(wrapper_);
   EXPECT_DEATH(watch::WrapperLeaked(wrapper_), "double-delete D3");

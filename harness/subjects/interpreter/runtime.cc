@@ -25,9 +25,11 @@ void ForgetThreads() {
   for (Runtime*& runtime : current) runtime = nullptr;
 }
 
-Runtime::Runtime(Mode mode, int number) : mode_(mode), node_(lock_order::NewNode("interpreter", number)) {}
+Runtime::Runtime(Mode mode, int number, Listener* listener)
+    : mode_(mode), node_(lock_order::NewNode("interpreter", number)), listener_(listener) {}
 
 bool Runtime::Attach(int thread) {
+  if (listener_ != nullptr) listener_->BeforeAttach(thread);
   lock_order::Waits(thread, node_);
   if (mode_ == Mode::kGil) {
     gil_.lock();
@@ -36,12 +38,16 @@ bool Runtime::Attach(int thread) {
   }
   current[thread] = this;
   lock_order::Got(thread, node_);
-  if (!ended_) return true;
-  Detach(thread);
-  return false;
+  if (ended_) {
+    Detach(thread);
+    return false;
+  }
+  if (listener_ != nullptr) listener_->AfterAttach(thread);
+  return true;
 }
 
 void Runtime::Detach(int thread) {
+  if (listener_ != nullptr) listener_->BeforeDetach(thread);
   current[thread] = nullptr;
   lock_order::Gave(thread, node_);
   if (mode_ == Mode::kGil) {
@@ -52,16 +58,18 @@ void Runtime::Detach(int thread) {
 }
 
 // The GIL stops everybody else by itself.
-void Runtime::StopTheWorld(int /*thread*/) {
+void Runtime::StopTheWorld(int thread) {
   if (mode_ == Mode::kGil) return;
+  if (listener_ != nullptr) listener_->BeforeDetach(thread);
   world_.unlock_shared();
   world_.lock();
 }
 
-void Runtime::StartTheWorld(int /*thread*/) {
+void Runtime::StartTheWorld(int thread) {
   if (mode_ == Mode::kGil) return;
   world_.unlock();
   world_.lock_shared();
+  if (listener_ != nullptr) listener_->AfterAttach(thread);
 }
 
 void Runtime::End(int thread) {

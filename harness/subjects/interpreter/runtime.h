@@ -33,10 +33,28 @@ struct Object {
   const void* const token;
 };
 
+// What else happens when a thread attaches and detaches, say to critical sections, which end for as long as their thread waits.
+// Called on that thread, in order; what it does there may detach and attach it again.
+class Listener {
+ public:
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // It is detached and going to wait for the interpreter.
+  virtual void BeforeAttach(int thread) = 0;
+  virtual void AfterAttach(int thread) = 0;
+  // It is still attached.
+  virtual void BeforeDetach(int thread) = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
 class Runtime {
  public:
-  // `number` tells interpreters apart in reports; to the lock order, being attached is a lock.
-  Runtime(Mode mode, int number);
+  // `number` tells interpreters apart in reports; to the lock order, being attached is a lock. `listener` outlives the runtime.
+  Runtime(Mode mode, int number, Listener* listener = nullptr);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
@@ -45,7 +63,8 @@ class Runtime {
   [[nodiscard]] bool Attach(int thread);
   void Detach(int thread);
 
-  // By an attached thread: it goes on alone, everybody else is detached or waits at a safe point. Undone by StartTheWorld.
+  // By an attached thread: it goes on alone, everybody else is detached or waits at a safe point. Undone by StartTheWorld. To a
+  // listener it is detached meanwhile, as a thread of CPython is that waits for another one to start the world again.
   void StopTheWorld(int thread);
   void StartTheWorld(int thread);
 
@@ -60,7 +79,8 @@ class Runtime {
 
  private:
   const Mode mode_;
-  const int node_;  // of the lock order
+  const int node_;            // of the lock order
+  Listener* const listener_;  // not owned; may be null
   std::mutex gil_;
   std::shared_mutex world_;  // attached threads of a free-threaded interpreter read, whoever stops it writes
   bool ended_ = false;       // guarded by either lock

@@ -1,7 +1,5 @@
 #include "harness/subjects/interpreter/tag_slot.h"
 
-#include <sched.h>
-
 #include <utility>
 
 #include "harness/oracle/verdict.h"
@@ -14,25 +12,31 @@ namespace {
 
 const void* Token(const TagNative& native) { return watch::NativeToken(native.number); }
 
-// What the interpreter's code does with the native side's reference.
-void DecrefAttached(int thread, TagWrapper* wrapper) {
-  watch::CodeCalled(wrapper->tag->number());
-  if (Has(Defect::kReleaseUnattached)) {
-    Decref(thread, wrapper);
-    return;
-  }
-  if (Has(Defect::kReleaseInWrongInterpreter) && Current(thread) != nullptr) {
-    Decref(thread, wrapper);  // attached somewhere: is it to the right one?
-    return;
-  }
-  const Attached attached(thread, wrapper->tag->runtime());
-  Decref(thread, wrapper);
+// The interpreter's code: what the native side calls, attached or not.
+Runtime* Enter(int thread, Tag& tag) {
+  watch::CodeCalled(tag.number());
+  Runtime* before = Current(thread);
+  if (Has(Defect::kReleaseUnattached)) return before;
+  if (Has(Defect::kReleaseInWrongInterpreter) && before != nullptr) return before;  // attached somewhere: is it to the right one?
+  if (before == &tag.runtime()) return before;
+  if (before != nullptr) before->Detach(thread);
+  return tag.runtime().Attach(thread) ? before : nullptr;  // these interpreters do not end
 }
 
-// The interpreter's code is gone, so its object stays where it is, for good.
-void GiveUp(int /*thread*/, TagWrapper* wrapper) {
-  watch::WrapperLeaked(wrapper->number);
-  wrapper->tag->LeaveBehind(wrapper);
+void DecrefEntered(int thread, TagWrapper* wrapper) { Decref(thread, wrapper); }
+
+void Leave(int thread, Tag& tag, Runtime* before) {
+  watch::CodeCalled(tag.number());
+  if (Current(thread) == before) return;
+  tag.runtime().Detach(thread);
+  if (before != nullptr && !before->Attach(thread)) return;
+}
+
+constexpr Functions kCode = {Enter, DecrefEntered, Leave};
+
+std::unique_ptr<Dispatch> MakeDispatch(Tag& tag) {
+  if (tag.number() == 0) return std::make_unique<TableDispatch>(tag, kCode);
+  return std::make_unique<PointersDispatch>(tag, kCode);
 }
 
 void Destroy(int thread, TagNative* native) {
@@ -125,39 +129,7 @@ void TakeBack(TagNative* native) {
 
 }  // namespace
 
-const Functions Tag::kNothing = {GiveUp};
-
-Tag::Tag(Mode mode, int number)
-    : runtime_(mode, number), number_(number), loaded_(new Functions{DecrefAttached}), functions_(loaded_.get()) {}
-
-Tag::~Tag() = default;
-
-void Tag::Decref(int thread, TagWrapper* wrapper) {
-  // Sequentially consistent, with Disarm: either our call is counted when it looks, or we see the table that does nothing.
-  // Acquire and release alone would let both sides miss each other (store buffering).
-  HANDOFF_SYNC_POINT(this, "begin call");
-  calls_.fetch_add(1, std::memory_order_seq_cst);
-  HANDOFF_SYNC_POINT(this, "load functions");
-  const Functions* functions = functions_.load(std::memory_order_seq_cst);
-  HANDOFF_SYNC_POINT(this, "call");
-  functions->decref(thread, wrapper);
-  HANDOFF_SYNC_POINT(this, "end call");
-  // Release: what the call did comes before the unloading.
-  calls_.fetch_sub(1, Has(Defect::kRelaxedDisarm) ? std::memory_order_relaxed : std::memory_order_release);
-}
-
-void Tag::Disarm() {
-  HANDOFF_SYNC_POINT(this, "disarm");
-  functions_.store(&kNothing, std::memory_order_seq_cst);
-  const auto order = Has(Defect::kRelaxedDisarm) ? std::memory_order_relaxed : std::memory_order_seq_cst;
-  while (!Has(Defect::kDisarmWithoutWaiting)) {
-    HANDOFF_SYNC_POINT(this, "load calls");
-    if (calls_.load(order) == 0) break;
-    sched_yield();
-  }
-  watch::Unloaded(number_);
-  loaded_ = nullptr;
-}
+Tag::Tag(Mode mode, int number) : runtime_(mode, number), number_(number), dispatch_(MakeDispatch(*this)) {}
 
 TagWrapper::TagWrapper(Tag& of, TagNative* wrapped, int wrapper_number)
     : Object(of.runtime(), DeallocWrapper, watch::WrapperToken(wrapper_number)),

@@ -7,14 +7,14 @@
 // owning, and comes back as it was when somebody asks for it. (PyTorch's design from 2021 to 2025, pytorch/pytorch#57985 and
 // #56017, with invariants T1 to T6 and O1 to O5 as we number them; this text is ours.)
 //
-// The native side, which knows no interpreter, calls through a table of functions in the tag. Before the code behind it is
-// unloaded the tag is disarmed: the table is exchanged for one that does nothing, and whoever disarms waits for the calls that
-// are under way.
+// The native side, which knows no interpreter, calls through functions in the tag, which can be disarmed before the code behind
+// them is unloaded (dispatch.h): interpreter 0 has one pointer to a table of them, interpreter 1 a pointer for each.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
+#include "harness/subjects/interpreter/dispatch.h"
 #include "harness/subjects/interpreter/left_behind.h"
 #include "harness/subjects/interpreter/runtime.h"
 
@@ -22,38 +22,25 @@ namespace handoff::interpreter {
 
 struct TagWrapper;
 
-// What the native side asks an interpreter to do.
-struct Functions {
-  // Drops the native side's reference to a wrapper. By any thread, attached or not.
-  void (*decref)(int thread, TagWrapper* wrapper);
-};
-
 // An interpreter as native objects see it. Outlives every native object.
 class Tag {
  public:
   Tag(Mode mode, int number);
-  ~Tag();
   Tag(const Tag&) = delete;
   Tag& operator=(const Tag&) = delete;
   Runtime& runtime() { return runtime_; }
   int number() const { return number_; }
 
-  // Any thread.
-  void Decref(int thread, TagWrapper* wrapper);
-  // The interpreter's code is about to go: no call is under way when this returns, and none follows. Once, by a detached thread
-  // that is not inside a call, since those that are may be waiting for the GIL.
-  void Disarm();
+  // As in Dispatch.
+  void Decref(int thread, TagWrapper* wrapper) { dispatch_->Decref(thread, wrapper); }
+  void Disarm() { dispatch_->Disarm(); }
   // Takes over a wrapper that nobody will ever free. Any thread.
   void LeaveBehind(TagWrapper* wrapper) { left_.Add(wrapper); }
 
  private:
-  static const Functions kNothing;
-
   Runtime runtime_;
-  const int number_;                         // 0 or 1
-  std::unique_ptr<const Functions> loaded_;  // freed by Disarm, as code is unloaded
-  std::atomic<const Functions*> functions_;  // loaded_ or kNothing
-  std::atomic<int> calls_{0};                // under way
+  const int number_;  // 0 or 1
+  const std::unique_ptr<Dispatch> dispatch_;
   LeftBehind<TagWrapper> left_;
 };
 

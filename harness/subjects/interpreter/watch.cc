@@ -155,6 +155,13 @@ void CodeCalled(int interpreter) {
        interpreter);
 }
 
+void LeftElsewhere(int interpreter) {
+  Fail("protocol", "D4",
+       "A call into interpreter %d left its thread attached elsewhere than it was: it entered, and the function that leaves was "
+       "overwritten meanwhile. Read all functions before the first call.",
+       interpreter);
+}
+
 void WrapperLeaked(int wrapper) {
   if (__atomic_exchange_n(&wrappers[wrapper].leaked, true, __ATOMIC_RELAXED)) {
     Fail("double-delete", "D3", "Wrapper %d is given up a second time.", wrapper);

@@ -50,6 +50,8 @@ int OwnedByNative(int native);
 // A way out of the process's code that was unloaded (D1): `Unloaded` marks it, `CodeCalled` fails afterwards.
 void Unloaded(int interpreter);
 void CodeCalled(int interpreter);
+// A call into that code left the thread attached elsewhere than it was (D4).
+[[noreturn]] void LeftElsewhere(int interpreter);
 // A wrapper whose last reference cannot be dropped any more, since its interpreter's code is gone (D3): it is left behind, once.
 void WrapperLeaked(int wrapper);
 
