@@ -1,0 +1,251 @@
+#include "harness/subjects/cache/python_function.h"
+
+#include <optional>
+#include <utility>
+
+#include "harness/oracle/linearizability.h"
+#include "harness/oracle/verdict.h"
+#include "harness/schedule/point.h"
+#include "harness/subjects/cache/python_defect.h"
+#include "harness/subjects/cache/python_lock.h"
+#include "harness/subjects/cache/python_watch.h"
+#include "harness/subjects/cache/watch.h"
+
+namespace handoff::cache::cpython {
+namespace {
+
+PyTypeObject* function_type = nullptr;  // owned for the life of the process
+PyObject* python_resolver = nullptr;    // owned for the life of the process; shared, read only
+thread_local int calling = 0;           // the thread that is in a call, for calls that come back through Python code
+
+Function* Cast(PyObject* function) { return static_cast<Function*>(function); }
+
+// What stands for a function at scheduling points: not its address, which an allocator chose.
+const void* Token(const Function& function) {
+  static constexpr char kTokens[cache::watch::kMaxOwners] = {};
+  return &kTokens[function.number];
+}
+
+// The sequential map that the tables are compared with: a key's state is the number of its value, 0 if it has none.
+int ApplyToMap(int* state, int operation, int argument) {
+  const int before = *state;
+  if (operation == kReplaced || (operation == kInsertedDefault && before == 0)) *state = argument;
+  return operation == kReplaced ? before : *state;
+}
+
+// Invariant 3: nothing that was inserted is lost. Invariant 1: everybody agrees on one value.
+const char* InvariantOf(int /*operation*/, int result) { return result == 0 ? "invariant 3" : "invariant 1"; }
+
+constexpr const char* kNames[] = {"lookup", "insert_default", "replace"};
+constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kNames};
+
+// A call on the table, in the history; in the function's section if the form has one.
+template <typename Step>
+const Implementation* Record(int thread, const Function& function, int key, HistoryCode code, int argument, Step step) {
+  const int call = linearizability::Called(thread, function.number, key, code, argument);
+  const Implementation* answer = step(*function.table, KeyOf(key));
+  linearizability::Returned(call, Look(answer, key));
+  return answer;
+}
+
+void Enter(std::optional<Section>& section, Function& function) {
+  if (function.form != Form::kSection) return;
+  HANDOFF_SYNC_POINT(Token(function), "enter section");
+  section.emplace(&function);
+}
+
+const Implementation* Get(int thread, const Function& function, int key) {
+  return Record(thread, function, key, kGot, 0, [](Table& table, const Key& k) { return table.Get(k); });
+}
+
+const Implementation* SetDefault(int thread, const Function& function, int key, const Implementation* mine) {
+  const auto step = [mine](Table& table, const Key& k) {
+    const Implementation* value = table.SetDefault(k, mine);
+    if (Has(Defect::kInsertFailsWhenPresent) && value != mine) {
+      PyErr_SetString(PyExc_RuntimeError, "the table has this key already");
+      return static_cast<const Implementation*>(nullptr);
+    }
+    return value;
+  };
+  const Implementation* value = Record(thread, function, key, kInsertedDefault, mine->number, step);
+  if (PyErr_Occurred() == nullptr) return value;
+  oracle::Fail("protocol", "invariant 5",
+               "%c found no value for key %d, made one, and got an error because another thread was faster. Expected it to go on "
+               "with that thread's value.",
+               'A' + thread, key);
+}
+
+// What a caller does who thinks that nobody can have been in the section since it looked: it fills the bucket.
+const Implementation* Fill(int thread, const Function& function, int key, const Implementation* mine) {
+  return Record(thread, function, key, kInsertedDefault, mine->number, [mine](Table& table, const Key& k) {
+    table.Replace(k, mine);
+    return mine;
+  });
+}
+
+// A value that the function keeps alive from now on.
+const Implementation* NewKept(const Function& function, int key) {
+  Value* value = NewValue(key);
+  // One step, and nobody reads the list before the function is freed.
+  if (!Has(Defect::kValueNotKept) && PyList_Append(function.kept, value) != 0) FailMemory();
+  Py_DECREF(value);
+  // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the list owns it
+  return value;
+}
+
+// Foreign code. Returns a loop that was added for the key, or something new.
+const Implementation* Resolve(int thread, Function& function, int key, const Resolver& resolver) {
+  if (resolver.needs != key && !resolver.python) Call(thread, function, resolver.needs, {resolver.needs, false});
+  if (resolver.needs != key && resolver.python) {
+    PyObject* answer = PyObject_CallFunctionObjArgs(python_resolver, &function, KeyObject(resolver.needs), nullptr);
+    if (answer == nullptr) FailMemory();
+    Py_DECREF(answer);
+  }
+  PyObject* loop = nullptr;
+  if (PyDict_GetItemRef(function.loops, KeyObject(key), &loop) < 0) FailMemory();
+  if (loop == nullptr) return NewKept(function, key);
+  Py_DECREF(loop);  // the dictionary keeps its own reference
+  return static_cast<Value*>(loop);
+}
+
+// function(key) in Python.
+PyObject* CallFromPython(PyObject* self, PyObject* arguments, PyObject* /*keywords*/) {
+  const int key = KeyOfObject(PyTuple_GET_ITEM(arguments, 0));
+  const Implementation* found = Call(calling, *Cast(self), key, {key, false});
+  return Py_NewRef(static_cast<PyObject*>(const_cast<Value*>(static_cast<const Value*>(found))));
+}
+
+// The record of that order, made when it is first asked for. Look and append in one section: two threads that find none would
+// both append, and one of the records would be lost.
+BufferRecord* RecordOf(Function& function, bool fortran) {
+  std::optional<Section> section;
+  HANDOFF_SYNC_POINT(Token(function), "enter section");
+  if (!Has(Defect::kRecordsWithoutSection)) section.emplace(&function);
+  for (BufferRecord* record = function.records; record != nullptr; record = record->next) {
+    if (record->fortran == fortran) return record;
+  }
+  auto* record = new BufferRecord{watch::Made(watch::Kind::kRecord), fortran, function.records, {kRows, kColumns}, {}};
+  record->strides[0] = fortran ? 1 : kColumns;
+  record->strides[1] = fortran ? kRows : 1;
+  HANDOFF_SYNC_POINT(Token(function), "link record");
+  function.records = record;
+  return record;
+}
+
+int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
+  Function& function = *Cast(self);
+  BufferRecord* record = RecordOf(function, (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS);
+  *view = {};
+  view->obj = Py_NewRef(self);
+  view->buf = function.bytes;
+  view->len = sizeof function.bytes;
+  view->itemsize = 1;
+  view->readonly = 1;
+  view->ndim = 2;
+  view->shape = record->shape;
+  view->strides = record->strides;
+  return 0;
+}
+
+// On whichever thread the last reference ends. Nobody is in the table any more (invariant 11).
+void Dealloc(PyObject* self) {
+  Function& function = *Cast(self);
+  cache::watch::Freed(function.number);
+  watch::Gone(function.watched);
+  HANDOFF_SYNC_POINT(Token(function), "free function");
+  function.table->Check();
+  Free(function.table);
+  Py_DECREF(function.loops);
+  Py_DECREF(function.kept);
+  for (BufferRecord* record = function.records; record != nullptr;) {
+    watch::Gone(record->number);
+    delete std::exchange(record, record->next);
+  }
+  PyObject_Free(self);
+  Py_DECREF(function_type);
+}
+
+}  // namespace
+
+void MakeFunctionType() {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+                                {Py_tp_call, reinterpret_cast<void*>(CallFromPython)},
+                                {Py_bf_getbuffer, reinterpret_cast<void*>(GetBuffer)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"handoff.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
+  function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  PyObject* globals = PyDict_New();
+  python_resolver = PyRun_String("lambda function, key: function(key)", Py_eval_input, globals, globals);
+  Py_XDECREF(globals);
+  if (function_type == nullptr || python_resolver == nullptr) FailMemory();
+}
+
+Function* NewFunction(Form form, int number) {
+  Function* function = PyObject_New(Function, function_type);
+  if (function == nullptr) FailMemory();
+  function->number = number;
+  function->watched = watch::Made(watch::Kind::kFunction);
+  function->form = form;
+  function->table = NewTable(form, number);
+  function->loops = PyDict_New();
+  function->kept = PyList_New(0);
+  if (function->loops == nullptr || function->kept == nullptr) FailMemory();
+  function->records = nullptr;
+  for (char& byte : function->bytes) byte = 0;
+  return function;
+}
+
+const Implementation* Lookup(int thread, Function& function, int key) {
+  std::optional<Section> section;
+  Enter(section, function);
+  return Get(thread, function, key);
+}
+
+const Implementation* InsertDefault(int thread, Function& function, int key) {
+  const Implementation* mine = NewKept(function, key);
+  std::optional<Section> section;
+  Enter(section, function);
+  return SetDefault(thread, function, key, mine);
+}
+
+void Replace(int thread, Function& function, int key) {
+  const Implementation* mine = NewKept(function, key);
+  std::optional<Section> section;
+  Enter(section, function);
+  Record(thread, function, key, kReplaced, mine->number, [mine](Table& table, const Key& k) { return table.Replace(k, mine); });
+}
+
+const Implementation* Call(int thread, Function& function, int key, const Resolver& resolver) {
+  calling = thread;
+  std::optional<Section> section;
+  Enter(section, function);
+  if (const Implementation* found = Get(thread, function, key); found != nullptr) return found;
+  // The section is let go while the resolver waits, so what Get said is old afterwards.
+  const Implementation* mine = Resolve(thread, function, key, resolver);
+  if (Has(Defect::kSectionAssumedHeld) && function.form == Form::kSection) return Fill(thread, function, key, mine);
+  return SetDefault(thread, function, key, mine);
+}
+
+void AddLoop(Function& function, int key) {
+  Value* mine = NewValue(key);
+  PyObject* loop = nullptr;
+  HANDOFF_SYNC_POINT(Token(function), "add loop");
+  if (Has(Defect::kLoopCheckedThenSet)) {
+    const bool there = PyDict_Contains(function.loops, KeyObject(key)) == 1;
+    HANDOFF_SYNC_POINT(Token(function), "set loop");
+    if (!there && PyDict_SetItem(function.loops, KeyObject(key), mine) != 0) FailMemory();
+    if (!there) watch::LoopAdded(function.number, key);
+  } else {
+    // One step: whoever finds the key absent adds its own.
+    const int there = PyDict_SetDefaultRef(function.loops, KeyObject(key), mine, &loop);
+    if (there < 0) FailMemory();
+    if (there == 0) watch::LoopAdded(function.number, key);
+  }
+  Py_XDECREF(loop);
+  Py_DECREF(mine);
+}
+
+void JudgeHistory() { linearizability::Judge(kMap); }
+
+}  // namespace handoff::cache::cpython
