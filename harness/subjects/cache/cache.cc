@@ -1,136 +1,22 @@
 #include "harness/subjects/cache/cache.h"
 
-#include <array>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 #include "harness/oracle/linearizability.h"
+#include "harness/oracle/lock_order.h"
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/cache/defect.h"
+#include "harness/subjects/cache/detached_lock.h"
+#include "harness/subjects/cache/progress.h"
+#include "harness/subjects/cache/twins.h"
 #include "harness/subjects/cache/watch.h"
-#include "harness/subjects/twins.h"
 
 namespace handoff::cache {
 namespace {
 
-enum Code : std::uint8_t {
-  kLookup,
-  kInsert,
-  kInsertDefault,
-  kResolve,
-  kReplace,
-  kGrow,
-  kDrop,
-  kShortLived,
-  kCallLoop,
-  kParse,
-  kImport,
-  kPack,
-  kFetch,
-  kDropWrapper
-};
-
-constexpr std::array<std::string_view, kForms> kFormNames = {"locked", "shared", "lock_free"};
-constexpr Argument kTable{"table", kForms, kFormNames};
-constexpr Argument kKey{"key", kKeys};
-constexpr Argument kNeeds{"needs", kKeys};  // what the resolver looks up in the same table; the key itself: nothing
-
-constexpr std::array<std::string_view, 2> kOutcomeNames = {"module", "error"};
-constexpr Argument kKeyword{"keyword", KeywordTable::kKeywords};
-constexpr Argument kModule{"module", ImportCache::kModules};
-constexpr Argument kNeedsModule{"needs", ImportCache::kModules};  // as above
-constexpr Argument kOutcome{"outcome", kOutcomeNames.size(), kOutcomeNames};
-constexpr Argument kFirst{"first", SmallCaches::kAllocators};
-constexpr Argument kSecond{"second", SmallCaches::kAllocators};
-constexpr Argument kThird{"third", SmallCaches::kAllocators};
-constexpr Argument kNative{"native", WrapperMap::kNatives};
-
-const std::array<OperationKind, 14> kOperations = {{
-    {"lookup", {kTable, kKey}, 2, 4},
-    {"insert", {kTable, kKey}, 2, 2},
-    {"insert_default", {kTable, kKey}, 2, 3},
-    {"resolve", {kTable, kKey, kNeeds}, 3, 4},
-    {"replace", {kTable, kKey}, 2, 2},
-    {"grow", {kTable}, 1, 1},
-    {"drop", {kTable}, 1, 1},
-    {"short_lived", {kTable, kKey}, 2, 1},
-    {"call_loop", {}, 0, 2},
-    {"parse", {kKeyword}, 1, 1},
-    {"import", {kModule, kNeedsModule, kOutcome}, 3, 2},
-    {"pack", {kFirst, kSecond, kThird}, 3, 2},
-    {"fetch", {kNative}, 1, 2},
-    {"drop_wrapper", {kNative}, 1, 2},
-}};
-const Alphabet kAlphabet = {kOperations};
-
-constexpr std::array<TwinOf<Defect>, 26> kTwinTable = {{
-    {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
-     Defect::kTableWithoutLock},
-    {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
-     Defect::kSecondReaderWithoutLock},
-    {{"insert_fails_when_present",
-      "numpy/numpy#26690 and numpy/numpy#27386: two threads miss, and the second to insert its value gets an error", "protocol"},
-     Defect::kInsertFailsWhenPresent},
-    {{"resolve_under_lock",
-      "the table of numpy 2.2 to 2.4: a lock that is not recursive is held while a resolver may use the table", "deadlock"},
-     Defect::kResolveUnderLock},
-    {{"lock_after_table", "numpy/numpy#27953: the lock is looked up in a table that was just freed", "address"},
-     Defect::kLockAfterTable},
-    {{"slot_loaded_again", "numpy/numpy#30658: the probe ends at an empty slot, which is loaded a second time", "wrong-value"},
-     Defect::kSlotLoadedAgain},
-    {{"value_before_key", "smallest breach of invariant 7: the value that fills a bucket is stored before the key", "thread"},
-     Defect::kValueBeforeKey},
-    {{"relaxed_value", "smallest breach of invariant 7, after wjakob/nanobind#819: a value is published without release",
-      "thread"},
-     Defect::kRelaxedValue},
-    {{"relaxed_table", "smallest breach of invariant 7, after wjakob/nanobind#819: a block is published without release",
-      "thread"},
-     Defect::kRelaxedTable},
-    {{"grow_outside_lock", "smallest breach of invariant 3, after numpy/numpy#26348: a writer grows the table before it locks it",
-      "thread"},
-     Defect::kGrowOutsideLock},
-    {{"grow_frees_old_table", "numpy/numpy#26348: growing frees the buckets that a reader is in", "address"},
-     Defect::kGrowFreesOldTable},
-    {{"grows_fourfold", "smallest breach of invariant 7: the sizes of retained blocks do not halve", "protocol"},
-     Defect::kGrowsFourfold},
-    {{"replace_counts_twice", "smallest breach of invariant 6: replacing a value counts its bucket as another full one",
-      "protocol"},
-     Defect::kReplaceCountsTwice},
-    {{"replace_copies_table", "smallest breach of invariant 8, after numpy/numpy#30658: blocks are retained without a bound",
-      "protocol"},
-     Defect::kReplaceCopiesTable},
-    {{"replace_in_old_table", "smallest breach of invariant 3: a writer chooses the block before it holds the lock",
-      "linearizability"},
-     Defect::kReplaceInOldTable},
-    {{"drop_frees_owner_in_use", "smallest breach of invariant 11: dropping one of several references frees the owner",
-      "address"},
-     Defect::kDropFreesOwnerInUse},
-    {{"last_drop_keeps_owner", "smallest breach of ownership: the last reference to an owner frees nothing", "missing-delete"},
-     Defect::kLastDropKeepsOwner},
-    {{"free_list_without_lock", "numpy/numpy#26348, and once more numpy/numpy#30228: a free list of loop data has no lock",
-      "thread"},
-     Defect::kFreeListWithoutLock},
-    {{"flag_before_table", "numpy/numpy#26430: the flag that a keyword table is full is set before it is", "wrong-value"},
-     Defect::kFlagBeforeTable},
-    {{"relaxed_flag", "wjakob/nanobind#819: double-checked locking without acquire and release", "thread"}, Defect::kRelaxedFlag},
-    {{"import_under_lock", "numpy commit 2e2fa1d6e3: a module is imported with the cache's lock held, and kept when that fails",
-      "deadlock"},
-     Defect::kImportUnderLock},
-    {{"slot_stored_unchecked", "numpy/numpy#28881: a lazy static is stored again, and what was in it leaks", "missing-delete"},
-     Defect::kSlotStoredUnchecked},
-    {{"locks_in_argument_order", "smallest breach of the order of locks: they are taken as the arguments come", "deadlock"},
-     Defect::kLocksInArgumentOrder},
-    {{"lock_taken_twice", "smallest breach of one lock, one owner: an allocator that occurs twice is locked twice", "deadlock"},
-     Defect::kLockTakenTwice},
-    {{"retain_for_try_retain", "pybind/pybind11#5489: a wrapper is given out although its last reference is gone", "address"},
-     Defect::kRetainForTryRetain},
-    {{"newer_entry_removed", "smallest breach of wrapper identity: a dying wrapper removes the entry of a newer one",
-      "wrong-value"},
-     Defect::kNewerEntryRemoved},
-}};
-
-constexpr auto kTwins = TwinsOf(kTwinTable);
+static_assert(kKeys <= watch::kMaxKeys);
 
 // The sequential map that the tables are compared with: a key's state is the number of its implementation, 0 if it has none.
 int ApplyToMap(int* state, int operation, int argument) {
@@ -168,35 +54,47 @@ const Implementation* Record(int thread, const Owner& owner, int key, Code code,
   return answer;
 }
 
-const Implementation* Get(int thread, Owner& owner, int key) {
-  return Record(thread, owner, key, kLookup, 0, [&] { return owner.table->Get(KeyNumber(key)); });
+const Implementation* Get(int thread, Owner& owner, int key, bool fast = false) {
+  const bool found_before = watch::LookupBegins(owner.number, key);
+  const Implementation* found = Record(thread, owner, key, kLookup, 0, [&] {
+    return fast ? owner.table->GetFast(thread, KeyNumber(key)) : owner.table->Get(thread, KeyNumber(key));
+  });
+  watch::LookupEnds(owner.number, key, found_before, found != nullptr);
+  return found;
 }
 
 const Implementation* InsertDefault(int thread, Owner& owner, int key, const Implementation* mine) {
-  return Record(thread, owner, key, kInsertDefault, mine->number, [&] { return owner.table->SetDefault(KeyNumber(key), mine); });
+  return Record(thread, owner, key, kInsertDefault, mine->number,
+                [&] { return owner.table->SetDefault(thread, KeyNumber(key), mine); });
 }
 
 // Whether it was absent.
 bool Insert(int thread, Owner& owner, int key, const Implementation* mine) {
   const int call = linearizability::Called(thread, owner.number, key, kInsert, mine->number);
-  const bool inserted = owner.table->SetDefault(KeyNumber(key), mine) == mine;
+  const bool inserted = owner.table->SetDefault(thread, KeyNumber(key), mine) == mine;
   linearizability::Returned(call, inserted ? 1 : 0);
   return inserted;
 }
 
 }  // namespace
 
-const Alphabet& NativeCache::Operations() { return kAlphabet; }
-std::span<const Twin> NativeCache::Twins() { return kTwins; }
+const Alphabet& NativeCache::Operations() { return CacheOperations(); }
+std::span<const Twin> NativeCache::Twins() { return CacheTwins(); }
 
 std::unique_ptr<Subject> NativeCache::Make(int twin) {
-  Install(DefectOf(kTwinTable, twin));
+  Install(CacheDefect(twin));
   return std::make_unique<NativeCache>();
 }
 
 void NativeCache::Begin(const Case& c) {
   linearizability::Reset();
+  lock_order::Reset();
   watch::Reset();
+  progress::Reset();
+  interpreter::ForgetThreads();
+  Sections::Forget();
+  runtime_.emplace(interpreter::Mode::kFreeThreaded, 0, &sections_);
+  arrays_ = std::make_unique<BufferArrays>(static_cast<int>(c.threads.size()));
   locks_ = std::make_unique<Locks[]>(kForms + OperationCount(c));
   small_ = std::make_unique<SmallCaches>();
   newest_ = std::make_unique<Newest[]>(kForms);
@@ -244,18 +142,54 @@ const Implementation* NativeCache::Make(Owner& owner, int key) {
   return NewImplementation(owner, key, next_implementation_.fetch_add(1, std::memory_order_relaxed));
 }
 
-// What a call of the owner does: the implementation for the key, found out when it is not in the table.
-const Implementation* NativeCache::Resolve(int thread, Owner& owner, int key, int needs) {
-  if (const Implementation* found = Get(thread, owner, key); found != nullptr) return found;
-  return Miss(thread, owner, key, needs);
+// Foreign code, which attaches if its caller is not.
+void NativeCache::CallBack(int thread, Resolver resolver) {
+  progress::RunsCallback(thread);
+  const interpreter::Attached attached(thread, *runtime_);
+  if (resolver == Resolver::kExports) arrays_->Export(thread, 0, 0);
+  if (resolver != Resolver::kWaits) return;
+  const interpreter::Detached detached(thread);
+  HANDOFF_SYNC_POINT(&*runtime_, "callback waits");
 }
 
-// Any number of threads at the same time, without a lock.
-const Implementation* NativeCache::Miss(int thread, Owner& owner, int key, int needs) {
+// The value that the resolver found out. An allocation may collect.
+const Implementation* NativeCache::Allocate(int thread, Owner& owner, int key, Resolver resolver) {
+  std::optional<WriteDetached> lock;
+  if (Has(Defect::kTableLockWaitedAttached) && owner.form == Form::kDetached)
+    lock.emplace(thread, owner.table->locks->readers_writers);
+  if (resolver == Resolver::kCollects) Collect(thread);
+  return Make(owner, key);
+}
+
+// A collector, or whoever else stops the world, and looks at what only attached threads use.
+void NativeCache::Collect(int thread) {
+  const interpreter::Attached attached(thread, *runtime_);
+  runtime_->StopTheWorld(thread);
+  if (const Owner* owner = held_[thread][static_cast<int>(Form::kCriticalSection)]; owner != nullptr) owner->table->Check();
+  arrays_->Visit(thread);
+  runtime_->StartTheWorld(thread);
+}
+
+// What a call of the owner does: the implementation for the key, found out when it is not in the table.
+const Implementation* NativeCache::Resolve(int thread, Owner& owner, int key, int needs, Resolver resolver) {
+  std::optional<CriticalSection> section;
+  if (owner.form == Form::kCriticalSection) section.emplace(thread, owner.table->locks->section);
+  if (const Implementation* found = Get(thread, owner, key); found != nullptr) return found;
+  return Miss(thread, owner, key, needs, resolver);
+}
+
+// Any number of threads at the same time, without a lock. A critical section that they are in does not last.
+const Implementation* NativeCache::Miss(int thread, Owner& owner, int key, int needs, Resolver resolver) {
   std::unique_lock hold(owner.table->locks->resolving, std::defer_lock);
   if (Has(Defect::kResolveUnderLock)) hold.lock();
-  if (needs != key) Resolve(thread, owner, needs, needs);  // the resolver is foreign code and may come back
-  const Implementation* mine = Make(owner, key);
+  if (needs != key) Resolve(thread, owner, needs, needs, Resolver::kReturns);  // the resolver is foreign code and may come back
+  if (Has(Defect::kCallbackUnderTableLock) && owner.form == Form::kDetached) {
+    const WriteDetached lock(thread, owner.table->locks->readers_writers);
+    CallBack(thread, resolver);
+  } else {
+    CallBack(thread, resolver);
+  }
+  const Implementation* mine = Allocate(thread, owner, key, resolver);
   if (Has(Defect::kInsertFailsWhenPresent) && !Insert(thread, owner, key, mine)) {
     oracle::Fail(
         "protocol", "invariant 5",
@@ -268,14 +202,19 @@ const Implementation* NativeCache::Miss(int thread, Owner& owner, int key, int n
 
 void NativeCache::Replace(int thread, Owner& owner, int key) {
   const Implementation* mine = Make(owner, key);
-  Record(thread, owner, key, kReplace, mine->number, [&] { return owner.table->Replace(KeyNumber(key), mine); });
+  const Implementation* before =
+      Record(thread, owner, key, kReplace, mine->number, [&] { return owner.table->Replace(thread, KeyNumber(key), mine); });
+  if (before != nullptr && Has(Defect::kReplacedValueFreed)) {
+    watch::ImplementationGone(owner.number, before->number);
+    delete before;
+  }
 }
 
 // An owner that nobody else ever sees.
 void NativeCache::UseShortLived(int thread, Form form, int key) {
   Owner* owner = NewOwnerOf(form);
-  Resolve(thread, *owner, key, key);
-  Resolve(thread, *owner, key, key);
+  Resolve(thread, *owner, key, key, Resolver::kReturns);
+  Resolve(thread, *owner, key, key, Resolver::kReturns);
   Release(owner);
 }
 
@@ -285,7 +224,7 @@ void NativeCache::ApplyToTable(int thread, const Operation& operation) {
   watch::UseBegins(owner.number);
   switch (operation.code) {
     case kLookup:
-      Record(thread, owner, key, kLookup, 0, [&] { return owner.table->GetFast(KeyNumber(key)); });
+      Get(thread, owner, key, true);
       break;
     case kInsert:
       Insert(thread, owner, key, Make(owner, key));
@@ -294,13 +233,13 @@ void NativeCache::ApplyToTable(int thread, const Operation& operation) {
       InsertDefault(thread, owner, key, Make(owner, key));
       break;
     case kResolve:
-      Resolve(thread, owner, key, operation.arguments[2]);
+      Resolve(thread, owner, key, operation.arguments[2], Resolver{operation.arguments[3]});
       break;
     case kReplace:
       Replace(thread, owner, key);
       break;
     default:
-      owner.table->Grow();
+      owner.table->Grow(thread);
       break;
   }
   watch::UseEnds(owner.number);
@@ -310,7 +249,7 @@ void NativeCache::ApplyToSmall(int thread, const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kCallLoop:
-      small_->CallLoop(thread);
+      small_->CallLoop(thread, a[0] != 0);
       break;
     case kParse:
       small_->Parse(a[0]);
@@ -324,27 +263,56 @@ void NativeCache::ApplyToSmall(int thread, const Operation& operation) {
     case kFetch:
       small_->Fetch(thread, a[0]);
       break;
+    case kExitThread:
+      small_->ExitThread(thread);
+      break;
     default:
       small_->DropWrapper(thread, a[0]);
       break;
   }
 }
 
-void NativeCache::Apply(int thread, Operation operation) {
-  if (operation.code > kShortLived) {
-    ApplyToSmall(thread, operation);
-  } else if (operation.code <= kGrow) {
+void NativeCache::ApplyToOwner(int thread, const Operation& operation) {
+  const Form form{operation.arguments[0]};
+  std::optional<interpreter::Attached> attached;
+  if (IsAttached(form)) attached.emplace(thread, *runtime_);
+  if (operation.code == kShortLived) {
+    UseShortLived(thread, form, operation.arguments[1]);
+  } else if (operation.code != kDrop) {
     ApplyToTable(thread, operation);
-  } else if (operation.code == kShortLived) {
-    UseShortLived(thread, Form{operation.arguments[0]}, operation.arguments[1]);
   } else if (Owner* owner = std::exchange(held_[thread][operation.arguments[0]], nullptr); owner != nullptr) {
     Release(owner);
+  }
+}
+
+void NativeCache::ApplyToArray(int thread, const Operation& operation) {
+  const interpreter::Attached attached(thread, *runtime_);
+  const int array = operation.arguments[0];
+  if (operation.code == kExportBuffer) {
+    arrays_->Export(thread, array, operation.arguments[1]);
+  } else if (operation.code == kReleaseBuffer) {
+    arrays_->Release(thread, array);
+  } else {
+    arrays_->Drop(thread, array);
+  }
+}
+
+void NativeCache::Apply(int thread, Operation operation) {
+  if (operation.code <= kShortLived) {
+    ApplyToOwner(thread, operation);
+  } else if (operation.code == kCollect) {
+    Collect(thread);
+  } else if (operation.code >= kExportBuffer && operation.code <= kDropArray) {
+    ApplyToArray(thread, operation);
+  } else {
+    ApplyToSmall(thread, operation);
   }
 }
 
 void NativeCache::End() {
   linearizability::Judge(kMap);
   small_->End();
+  arrays_->End();
   for (auto& row : held_) {
     for (Owner*& held : row) {
       if (held != nullptr) Release(std::exchange(held, nullptr));
@@ -357,6 +325,8 @@ void NativeCache::End() {
   }
   newest_ = nullptr;
   small_ = nullptr;
+  arrays_ = nullptr;
+  runtime_.reset();
   locks_ = nullptr;
 }
 

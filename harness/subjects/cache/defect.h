@@ -1,5 +1,5 @@
 // Which twin this process runs: the one place where the caches are wrong on purpose. As in harness/subjects/dlpack/defect.h, the
-// safe code and its defect stand side by side; the table of twins (cache.cc) says which public issue each one puts back.
+// safe code and its defect stand side by side; the table of twins (twins.cc) says which public issue each one puts back.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,17 @@ enum class Defect : std::uint8_t {
   kLockTakenTwice,
   kRetainForTryRetain,
   kNewerEntryRemoved,
+  kTableLockWaitedAttached,
+  kCallbackUnderTableLock,
+  kAttachesWithTableLock,
+  kReadsUnderWritersLock,
+  kSectionTrusted,
+  kShrinksRetainedTable,
+  kOutgrownBlockCleared,
+  kReplacedValueFreed,
+  kRecordAppendedOutside,
+  kRecordFreedAtRelease,
+  kGivenAfterExit,
 };
 
 // Once, before the first execution.

@@ -21,30 +21,16 @@ std::size_t IndexOf(const Block& block, const Place& place) {
   return static_cast<std::size_t>(place.bucket - block.buckets.get());
 }
 
-// Before an insertion, with the lock held for writing.
-void MakeRoom(std::unique_ptr<Block>& block) {
-  if (IsHalfFull(*block)) block.reset(Copy(*block, block->size * 2));
+// The size that the next insertion needs, by a rule like the one that numpy's tables had while they retained nothing.
+std::size_t Shrunk(const Block& block) {
+  std::size_t size = IsHalfFull(block) ? block.size * 2 : block.size;
+  while ((block.used + 1) * 4 < size && size > kFirstSize) size /= 2;
+  return size;
 }
 
-const Implementation* SetDefaultPlainly(std::unique_ptr<Block>& block, const Key& key, const Implementation* value) {
-  MakeRoom(block);
-  const Place place = Probe(*block, key, &LoadPlainly, 0);
-  if (place.value != nullptr) return place.value;
-  *place.bucket = {value, key};
-  ++block->used;
-  return value;
-}
-
-const Implementation* ReplacePlainly(std::unique_ptr<Block>& block, const Key& key, const Implementation* value) {
-  MakeRoom(block);
-  const Place place = Probe(*block, key, &LoadPlainly, 0);
-  *place.bucket = {value, key};
-  if (place.value == nullptr || Has(Defect::kReplaceCountsTwice)) ++block->used;
-  return place.value;
-}
-
-void GrowPlainly(std::unique_ptr<Block>& block) {
-  if (block->size < kMaxSize) block.reset(Copy(*block, block->size * 2));
+// Makes the buckets of an outgrown block empty again.
+void Clear(Block& block) {
+  for (std::size_t i = 0; i < block.size; ++i) std::atomic_ref(block.buckets[i].value).store(nullptr, std::memory_order_relaxed);
 }
 
 // Acquire: whoever stored this value wrote the bucket's key, and the implementation, before.
@@ -55,65 +41,67 @@ const Implementation* LoadAcquiring(Block& block, std::size_t index, int table) 
 
 }  // namespace
 
+using HoldingMutex = Holding<std::unique_lock<std::mutex>>;
+using Reading = Holding<std::shared_lock<std::shared_mutex>>;
+using Writing = Holding<std::unique_lock<std::shared_mutex>>;
+
 // --- locked ---
 
-std::unique_lock<std::mutex> LockedTable::Hold() {
-  std::unique_lock lock(locks->writers, std::defer_lock);
-  if (!Has(Defect::kTableWithoutLock)) lock.lock();
-  return lock;
+const Implementation* LockedTable::Get(int thread, const Key& key) {
+  HoldingMutex lock(thread, locks->writers, std::defer_lock);
+  if (!Has(Defect::kTableWithoutLock)) lock.Take();
+  return table_.Get(key);
 }
 
-const Implementation* LockedTable::Get(const Key& key) {
-  const auto lock = Hold();
-  return Probe(*block_, key, &LoadPlainly, number_).value;
+const Implementation* LockedTable::SetDefault(int thread, const Key& key, const Implementation* value) {
+  HoldingMutex lock(thread, locks->writers, std::defer_lock);
+  if (!Has(Defect::kTableWithoutLock)) lock.Take();
+  return table_.SetDefault(key, value);
 }
 
-const Implementation* LockedTable::SetDefault(const Key& key, const Implementation* value) {
-  const auto lock = Hold();
-  return SetDefaultPlainly(block_, key, value);
+const Implementation* LockedTable::Replace(int thread, const Key& key, const Implementation* value) {
+  HoldingMutex lock(thread, locks->writers, std::defer_lock);
+  if (!Has(Defect::kTableWithoutLock)) lock.Take();
+  return table_.Replace(key, value);
 }
 
-const Implementation* LockedTable::Replace(const Key& key, const Implementation* value) {
-  const auto lock = Hold();
-  return ReplacePlainly(block_, key, value);
-}
-
-void LockedTable::Grow() {
-  const auto lock = Hold();
-  GrowPlainly(block_);
+void LockedTable::Grow(int thread) {
+  HoldingMutex lock(thread, locks->writers, std::defer_lock);
+  if (!Has(Defect::kTableWithoutLock)) lock.Take();
+  table_.Grow();
 }
 
 // --- shared ---
 
-const Implementation* SharedTable::Get(const Key& key) {
-  const std::shared_lock lock(locks->readers_writers);
-  return Probe(*block_, key, &LoadPlainly, number_).value;
+const Implementation* SharedTable::Get(int thread, const Key& key) {
+  const Reading lock(thread, locks->readers_writers);
+  return table_.Get(key);
 }
 
-const Implementation* SharedTable::GetFast(const Key& key) {
-  std::shared_lock lock(locks->readers_writers, std::defer_lock);
-  if (!Has(Defect::kSecondReaderWithoutLock)) lock.lock();
-  return Probe(*block_, key, &LoadPlainly, number_).value;
+const Implementation* SharedTable::GetFast(int thread, const Key& key) {
+  Reading lock(thread, locks->readers_writers, std::defer_lock);
+  if (!Has(Defect::kSecondReaderWithoutLock)) lock.Take();
+  return table_.Get(key);
 }
 
-const Implementation* SharedTable::SetDefault(const Key& key, const Implementation* value) {
-  const std::unique_lock lock(locks->readers_writers);
-  return SetDefaultPlainly(block_, key, value);
+const Implementation* SharedTable::SetDefault(int thread, const Key& key, const Implementation* value) {
+  const Writing lock(thread, locks->readers_writers);
+  return table_.SetDefault(key, value);
 }
 
-const Implementation* SharedTable::Replace(const Key& key, const Implementation* value) {
-  const std::unique_lock lock(locks->readers_writers);
-  return ReplacePlainly(block_, key, value);
+const Implementation* SharedTable::Replace(int thread, const Key& key, const Implementation* value) {
+  const Writing lock(thread, locks->readers_writers);
+  return table_.Replace(key, value);
 }
 
-void SharedTable::Grow() {
-  const std::unique_lock lock(locks->readers_writers);
-  GrowPlainly(block_);
+void SharedTable::Grow(int thread) {
+  const Writing lock(thread, locks->readers_writers);
+  table_.Grow();
 }
 
 // --- lock-free readers ---
 
-const Implementation* LockFreeTable::Get(const Key& key) {
+const Implementation* LockFreeTable::Get(int /*thread*/, const Key& key) {
   HANDOFF_SYNC_POINT(Token(number_, kMaxSize), "load table");
   // Acquire: the block was filled before it was published.
   Block* block = std::atomic_ref(block_).load(std::memory_order_acquire);
@@ -123,11 +111,11 @@ const Implementation* LockFreeTable::Get(const Key& key) {
   return place.value;
 }
 
-const Implementation* LockFreeTable::SetDefault(const Key& key, const Implementation* value) {
-  std::unique_lock lock(locks->writers, std::defer_lock);
-  if (!Has(Defect::kGrowOutsideLock)) lock.lock();
-  if (IsHalfFull(*block_)) Publish(Copy(*block_, block_->size * (Has(Defect::kGrowsFourfold) ? 4 : 2)));
-  if (!lock.owns_lock()) lock.lock();
+const Implementation* LockFreeTable::SetDefault(int thread, const Key& key, const Implementation* value) {
+  HoldingMutex lock(thread, locks->writers, std::defer_lock);
+  if (!Has(Defect::kGrowOutsideLock)) lock.Take();
+  MakeRoom();
+  if (!lock.IsTaken()) lock.Take();
   // Plain loads: nobody else writes while we hold the mutex.
   const Place place = Probe(*block_, key, &LoadPlainly, number_);
   if (place.value != nullptr) return place.value;
@@ -136,11 +124,11 @@ const Implementation* LockFreeTable::SetDefault(const Key& key, const Implementa
   return value;
 }
 
-const Implementation* LockFreeTable::Replace(const Key& key, const Implementation* value) {
+const Implementation* LockFreeTable::Replace(int thread, const Key& key, const Implementation* value) {
   Block* too_early = nullptr;
   if (Has(Defect::kReplaceInOldTable)) too_early = std::atomic_ref(block_).load(std::memory_order_acquire);
-  const std::lock_guard lock(locks->writers);
-  if (IsHalfFull(*block_)) Publish(Copy(*block_, block_->size * 2));
+  const HoldingMutex lock(thread, locks->writers);
+  MakeRoom();
   if (Has(Defect::kReplaceCopiesTable)) Publish(Copy(*block_, block_->size));
   Block& block = too_early != nullptr ? *too_early : *block_;
   const Place place = Probe(block, key, &LoadPlainly, number_);
@@ -155,9 +143,18 @@ const Implementation* LockFreeTable::Replace(const Key& key, const Implementatio
   return place.value;
 }
 
-void LockFreeTable::Grow() {
-  const std::lock_guard lock(locks->writers);
+void LockFreeTable::Grow(int thread) {
+  const HoldingMutex lock(thread, locks->writers);
   if (block_->size < kMaxSize) Publish(Copy(*block_, block_->size * 2));
+}
+
+// With the mutex held. There is no rule for shrinking: a smaller block could be followed by a larger one again and again, and all
+// of them are retained (numpy/numpy#30658).
+void LockFreeTable::MakeRoom() {
+  std::size_t size = block_->size;
+  if (IsHalfFull(*block_)) size *= Has(Defect::kGrowsFourfold) ? 4 : 2;
+  if (Has(Defect::kShrinksRetainedTable)) size = Shrunk(*block_);
+  if (size != block_->size) Publish(Copy(*block_, size));
 }
 
 // With the mutex held. Takes over the block.
@@ -170,6 +167,7 @@ void LockFreeTable::Publish(Block* block) {
     // Release: readers that see the block see what is in it.
     std::atomic_ref(block_).store(block, std::memory_order_release);
   }
+  if (Has(Defect::kOutgrownBlockCleared)) Clear(*block->previous);
   if (Has(Defect::kGrowFreesOldTable)) delete std::exchange(block->previous, nullptr);
 }
 

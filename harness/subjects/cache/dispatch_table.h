@@ -1,4 +1,5 @@
-// The identity-hash dispatch table in three correct forms: a mutex; a reader-writer lock; readers without a lock.
+// The identity-hash dispatch table in three correct forms: a mutex; a reader-writer lock; readers without a lock. Two more, which
+// need an interpreter, are in attached_table.h.
 //
 // What the forms have in common: `Get` and `SetDefault` may be called by any thread at any time while the table lives. A caller
 // that misses finds out the value without any lock, since that may run foreign code, which may use this table again (invariant
@@ -6,11 +7,13 @@
 // owned. Freeing a table must happen after all calls (invariant 11).
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
 
 #include "harness/subjects/cache/block.h"
+#include "harness/subjects/cache/critical_section.h"
+#include "harness/subjects/cache/holding.h"
+#include "harness/subjects/cache/plain_table.h"
 
 namespace handoff::cache {
 
@@ -18,7 +21,8 @@ namespace handoff::cache {
 // that compare objects see the same ones in every run of a case.
 struct Locks {
   std::mutex writers;                 // forms `locked` and `lock_free`
-  std::shared_mutex readers_writers;  // form `shared`
+  std::shared_mutex readers_writers;  // forms `shared` and `detached`
+  ObjectLock section;                 // form `critical_section`: the owner's
   std::mutex resolving;               // unused but by a twin
   bool taken = false;                 // by a table; written by whoever makes and frees that
 };
@@ -31,16 +35,16 @@ class DispatchTable {
   DispatchTable& operator=(const DispatchTable&) = delete;
   virtual ~DispatchTable() = default;
 
-  // The value of the key, or null.
-  virtual const Implementation* Get(const Key& key) = 0;
+  // `thread` is the caller's number. The value of the key, or null.
+  virtual const Implementation* Get(int thread, const Key& key) = 0;
   // The same, as written down a second time in a fast path.
-  virtual const Implementation* GetFast(const Key& key) { return Get(key); }
+  virtual const Implementation* GetFast(int thread, const Key& key) { return Get(thread, key); }
   // The value that the key has from now on: the one there was, or else `value`.
-  virtual const Implementation* SetDefault(const Key& key, const Implementation* value) = 0;
+  virtual const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) = 0;
   // Sets the value and returns the one there was, or null.
-  virtual const Implementation* Replace(const Key& key, const Implementation* value) = 0;
+  virtual const Implementation* Replace(int thread, const Key& key, const Implementation* value) = 0;
   // Doubles the table, up to kMaxSize.
-  virtual void Grow() = 0;
+  virtual void Grow(int thread) = 0;
   // On the driver: invariants 6 to 8.
   virtual void Check() = 0;
 
@@ -54,32 +58,29 @@ class DispatchTable {
 class LockedTable final : public DispatchTable {
  public:
   using DispatchTable::DispatchTable;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
-  void Grow() override;
-  void Check() override { CheckBlocks(*block_); }
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
+  void Grow(int thread) override;
+  void Check() override { table_.Check(); }
 
  private:
-  std::unique_lock<std::mutex> Hold();
-
-  std::unique_ptr<Block> block_ = std::make_unique<Block>(kFirstSize);  // guarded by locks->writers
+  PlainTable table_;  // guarded by locks->writers
 };
 
-// Readers share the lock. In an interpreter, it must be waited for detached: a waiter that is attached stops whoever holds the
-// lock and waits for all others to stop (numpy/numpy#28577).
+// Readers share the lock. For threads that are never attached: see DetachedTable.
 class SharedTable final : public DispatchTable {
  public:
   using DispatchTable::DispatchTable;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* GetFast(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
-  void Grow() override;
-  void Check() override { CheckBlocks(*block_); }
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* GetFast(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
+  void Grow(int thread) override;
+  void Check() override { table_.Check(); }
 
  private:
-  std::unique_ptr<Block> block_ = std::make_unique<Block>(kFirstSize);  // guarded by locks->readers_writers
+  PlainTable table_;  // guarded by locks->readers_writers
 };
 
 // Writers take a mutex, readers nothing. Blocks that were outgrown are kept, since readers may be in them, and never change
@@ -88,13 +89,14 @@ class LockFreeTable final : public DispatchTable {
  public:
   using DispatchTable::DispatchTable;
   ~LockFreeTable() override;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
-  void Grow() override;
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
+  void Grow(int thread) override;
   void Check() override { CheckBlocks(*block_); }
 
  private:
+  void MakeRoom();
   void Publish(Block* block);
   void Fill(Block& block, const Place& place, const Key& key, const Implementation* value);
 

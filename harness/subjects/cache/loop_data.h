@@ -1,7 +1,6 @@
 // A free list of the data that legacy loops are called with: five entries at most, under a mutex.
 //
-// An entry is in the list or in exactly one caller's hands. The other correct form, a list in thread-local storage, is not built:
-// fibers run on one thread and share its thread-local variables, so there it would be a shared list without a lock.
+// An entry is in the list or in exactly one caller's hands. The other correct form is thread_loop_data.h.
 #pragma once
 
 #include <mutex>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/schedule/point.h"
+#include "harness/subjects/cache/attached_table.h"
 #include "harness/subjects/cache/defect.h"
 #include "harness/subjects/cache/watch.h"
 
@@ -12,6 +13,8 @@ namespace {
 DispatchTable* NewTable(int number, Form form, Locks& locks) {
   if (form == Form::kLocked) return new LockedTable(number, locks);
   if (form == Form::kShared) return new SharedTable(number, locks);
+  if (form == Form::kDetached) return new DetachedTable(number, locks);
+  if (form == Form::kCriticalSection) return new SectionTable(number, locks);
   return new LockFreeTable(number, locks);
 }
 
@@ -19,7 +22,9 @@ void FreeOwner(Owner* owner) {
   watch::Freed(owner->number);
   owner->table->Check();
   Free(owner->table);
+  watch::TableGone(owner->number);
   for (const Implementation* i = owner->implementations.load(std::memory_order_relaxed); i != nullptr;) {
+    watch::ImplementationGone(owner->number, i->number);
     delete std::exchange(i, i->next);
   }
   delete owner;
@@ -29,6 +34,7 @@ void FreeOwner(Owner* owner) {
 
 Owner* NewOwner(int number, Form form, Locks& locks) {
   auto* owner = new Owner;
+  owner->form = form;
   owner->number = number;
   owner->table = NewTable(number, form, locks);
   return owner;

@@ -11,10 +11,13 @@
 
 namespace handoff::cache {
 
-enum class Form : std::uint8_t { kLocked, kShared, kLockFree };
-inline constexpr int kForms = 3;
+// The last two are used by attached threads.
+enum class Form : std::uint8_t { kLocked, kShared, kLockFree, kDetached, kCriticalSection };
+inline constexpr int kForms = 5;
+constexpr bool IsAttached(Form form) { return form >= Form::kDetached; }
 
 struct Owner {
+  Form form = Form::kLocked;
   int number = 0;                                                // from 0, unique in an execution; the map's number in verdicts
   DispatchTable* table = nullptr;                                // owned
   std::atomic<const Implementation*> implementations = nullptr;  // owned, a list that only grows until the owner is freed

@@ -9,16 +9,19 @@ namespace handoff::cache {
 
 using oracle::Fail;
 
-void SmallCaches::CallLoop(int thread) {
-  LoopData* data = pool_.Take(thread);
+void SmallCaches::CallLoop(int thread, bool of_thread) {
+  LoopData* data = of_thread ? of_threads_.Take(thread, thread) : pool_.Take(thread);
   HANDOFF_SYNC_POINT(&pool_, "in loop");
   if (const int found = data->user_data; found != thread) {
     Fail("wrong-value", "free list",
          "The loop that %c called found the data of %c. Expected an entry to be in the free list or in one caller's hands.",
          'A' + thread, 'A' + found);
   }
+  if (of_thread) return of_threads_.Keep(thread, data);
   pool_.Give(data);
 }
+
+void SmallCaches::ExitThread(int thread) { of_threads_.Exit(thread); }
 
 void SmallCaches::Parse(int keyword) {
   if (const int found = keywords_.Find(keyword); found != keyword) {
@@ -56,6 +59,7 @@ void SmallCaches::DropWrapper(int thread, int native) {
 
 void SmallCaches::End() {
   imports_.Check();
+  of_threads_.Check();
   for (int a = 0; a < kAllocators; ++a) {
     const int expected = packed_[a].load(std::memory_order_relaxed);
     if (allocators_[a].strings == expected) continue;

@@ -9,6 +9,7 @@
 #include "harness/subjects/cache/import_cache.h"
 #include "harness/subjects/cache/keyword_table.h"
 #include "harness/subjects/cache/loop_data.h"
+#include "harness/subjects/cache/thread_loop_data.h"
 #include "harness/subjects/cache/wrapper_map.h"
 
 namespace handoff::cache {
@@ -17,8 +18,10 @@ class SmallCaches {
  public:
   static constexpr int kAllocators = 3;
 
-  // Calls a loop that finds its data where it put them.
-  void CallLoop(int thread);
+  // Calls a loop that finds its data where it put them; they come from the list that all threads share or from the thread's own.
+  void CallLoop(int thread, bool of_thread);
+  // The thread ends, and goes on as a new one.
+  void ExitThread(int thread);
   // Calls a function with that keyword.
   void Parse(int keyword);
   void Import(int module, int needs, bool fails);
@@ -33,6 +36,7 @@ class SmallCaches {
 
  private:
   LoopDataPool pool_;
+  ThreadLoopData of_threads_;
   KeywordTable keywords_;
   ImportCache imports_;
   Allocator allocators_[kAllocators];

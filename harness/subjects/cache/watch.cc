@@ -10,6 +10,8 @@ using oracle::Fail;
 // Sequentially consistent: under the strategy `free` a use and a free cannot both miss each other.
 int users[kMaxOwners];
 bool freed[kMaxOwners];
+bool table_gone[kMaxOwners];
+bool found_once[kMaxOwners][kMaxKeys];
 
 }  // namespace
 
@@ -17,6 +19,8 @@ void Reset() {
   for (int i = 0; i < kMaxOwners; ++i) {
     users[i] = 0;
     freed[i] = false;
+    table_gone[i] = false;
+    for (bool& found : found_once[i]) found = false;
   }
 }
 
@@ -37,6 +41,28 @@ void Freed(int owner) {
     Fail("delete-while-held", "invariant 11",
          "Owner %d is freed while %d threads use its table. The last use must come before the free.", owner, in_use);
   }
+}
+
+void TableGone(int owner) { __atomic_store_n(&table_gone[owner], true, __ATOMIC_SEQ_CST); }
+
+void ImplementationGone(int owner, int implementation) {
+  if (__atomic_load_n(&table_gone[owner], __ATOMIC_SEQ_CST)) return;
+  Fail("delete-while-held", "invariant 9",
+       "Implementation %d is freed while the table of owner %d exists. The owner keeps all that its table ever led to until the "
+       "table is gone.",
+       implementation, owner);
+}
+
+bool LookupBegins(int owner, int key) { return __atomic_load_n(&found_once[owner][key], __ATOMIC_SEQ_CST); }
+
+void LookupEnds(int owner, int key, bool found_before, bool found) {
+  if (found) __atomic_store_n(&found_once[owner][key], true, __ATOMIC_SEQ_CST);
+  if (found || !found_before) return;
+  Fail(
+      "wrong-value", "invariant 4",
+      "A lookup of key %d in the table of owner %d found nothing, and one that had ended before it began found a value. Expected "
+      "what is in a table to stay there.",
+      key, owner);
 }
 
 }  // namespace handoff::cache::watch
