@@ -58,6 +58,7 @@ enum class Defect : std::uint8_t {
   kOnceAttached,
   kReleasedTwice,
   kReleaseDetached,
+  kAbortOffThread,
 };
 
 // Once, before the first execution.
