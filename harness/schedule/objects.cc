@@ -24,6 +24,7 @@ struct Owned {
   const void* object;
   std::uint32_t run;
   Owner owner;
+  ThreadSet readers;  // of a read-write lock, so that one that still reads is named
 };
 Owned owners[kSlots];
 
@@ -68,18 +69,25 @@ Owner* FindOwner(const void* object) {
 Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
   Owned* entry = Find(object);
   if (entry == nullptr) return nullptr;
-  if (entry->run != run) *entry = Owned{object, run, Owner{}};
+  if (entry->run != run) *entry = Owned{object, run, Owner{}, 0};
   entry->owner.thread = thread;
   entry->owner.kind = kind;
   ++entry->owner.depth;
+  if (kind == WaitOn::kReadLock) entry->readers |= Only(thread);
   return &entry->owner;
 }
 
 bool DropOwner(const void* object) {
   Owned* entry = Find(object);
   if (entry == nullptr || entry->run != run || entry->owner.depth == 0) return true;
-  if (--entry->owner.depth > 0) return false;
+  // One that reads twice is forgotten too early, and another reader is named if there is one.
+  if (entry->owner.kind == WaitOn::kReadLock) entry->readers &= ~Only(Self());
+  if (--entry->owner.depth > 0) {
+    if (entry->readers != 0) entry->owner.thread = __builtin_ctz(entry->readers);
+    return false;
+  }
   entry->owner.thread = -1;
+  entry->readers = 0;
   return true;
 }
 

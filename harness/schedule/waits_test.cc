@@ -270,6 +270,27 @@ TEST_P(WaitsTest, UpgradingAReadLockWaitsForItself) {
                  "A waits for write lock #1 held by A itself");
 }
 
+// Readers come and go in any order: who took the lock last may be gone.
+TEST_P(WaitsTest, AReaderThatIsLeftIsNamed) {
+  static std::shared_mutex mutex;
+  static std::mutex other;
+  static std::atomic<bool> reads;
+  reads = false;
+  const auto read = [] {
+    const std::shared_lock lock(mutex);
+    reads = true;
+    { const std::lock_guard waits(other); }
+    reads = false;
+  };
+  const auto read_then_write = [] {
+    const std::lock_guard held(other);
+    if (!reads) return;
+    { const std::shared_lock too(mutex); }
+    const std::lock_guard write(mutex);
+  };
+  ExpectDeadlock({{read}, {read_then_write}}, "B waits for write lock #. held by A. Cycle: A -> B -> A");
+}
+
 TEST_P(WaitsTest, AnIncompleteBarrierIsADeadlock) {
   static pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, nullptr, 3);
