@@ -36,6 +36,10 @@ BufferRecord* BufferArrays::RecordOf(int thread, BufferArray& array, int layout)
   if (!Has(Defect::kRecordAppendedOutside)) section.emplace(thread, *array.lock);
   BufferRecord* newest = array.records;
   if (newest != nullptr && newest->layout == layout) return newest;
+  if (newest != nullptr && Has(Defect::kRecordChangedInPlace)) {
+    newest->layout = layout;
+    return newest;
+  }
   // Relaxed: only the number counts.
   records_.fetch_add(1, std::memory_order_relaxed);
   return array.records = new BufferRecord{layout, newest};

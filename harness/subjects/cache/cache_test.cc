@@ -80,5 +80,23 @@ TEST(Watch, AFreeDuringAUseBreaksInvariant11) {
   EXPECT_DEATH(watch::Freed(3), "double-delete invariant 11");
 }
 
+TEST(Watch, AnImplementationThatGoesBeforeTheTableBreaksInvariant9) {
+  watch::Reset();
+  EXPECT_DEATH(watch::ImplementationGone(2, 7),
+               "delete-while-held invariant 9: Implementation 7 is freed while the table of owner 2");
+  watch::TableGone(2);
+  watch::ImplementationGone(2, 7);
+}
+
+TEST(Watch, WhatWasFoundAndIsNotAnyMoreBreaksInvariant4) {
+  watch::Reset();
+  const bool began_before = watch::LookupBegins(1, 4);
+  watch::LookupEnds(1, 4, watch::LookupBegins(1, 4), true);
+  watch::LookupEnds(1, 4, began_before, false);  // may have come first
+  const bool began_after = watch::LookupBegins(1, 4);
+  EXPECT_DEATH(watch::LookupEnds(1, 4, began_after, false), "wrong-value invariant 4: A lookup of key 4");
+  watch::LookupEnds(1, 3, watch::LookupBegins(1, 3), false);
+}
+
 }  // namespace
 }  // namespace handoff::cache

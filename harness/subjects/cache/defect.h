@@ -45,6 +45,7 @@ enum class Defect : std::uint8_t {
   kRecordAppendedOutside,
   kRecordFreedAtRelease,
   kGivenAfterExit,
+  kRecordChangedInPlace,
 };
 
 // Once, before the first execution.

@@ -7,7 +7,7 @@
 namespace handoff::cache {
 namespace {
 
-constexpr std::array<TwinOf<Defect>, 37> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -108,6 +108,10 @@ constexpr std::array<TwinOf<Defect>, 37> kTwinTable = {{
     {{"given_after_exit", "numpy/numpy#30673: an entry is given back to a thread's free list after the list's destructor has run",
       "missing-delete"},
      Defect::kGivenAfterExit},
+    {{"record_changed_in_place",
+      "smallest breach of the buffer records' rule: an export writes its layout into the record that other buffers have",
+      "wrong-value"},
+     Defect::kRecordChangedInPlace},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
