@@ -21,6 +21,7 @@ enum class Defect : std::uint8_t {
   kFlagBeforeTable,
   kImportUnderLock,
   kErrorLeftPending,
+  kRecordRewritten,
 };
 
 // Once, before the first execution.

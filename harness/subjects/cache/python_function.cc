@@ -83,18 +83,16 @@ const Implementation* Fill(int thread, const Function& function, int key, const 
   });
 }
 
-// A value that the function keeps alive from now on.
-const Implementation* NewKept(const Function& function, int key) {
+// A new reference to a new value, which the function keeps alive from now on.
+Value* NewKept(const Function& function, int key) {
   Value* value = NewValue(key);
   // One step, and nobody reads the list before the function is freed.
   if (!Has(Defect::kValueNotKept) && PyList_Append(function.kept, value) != 0) FailMemory();
-  Py_DECREF(value);
-  // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the list owns it
   return value;
 }
 
-// Foreign code. Returns a loop that was added for the key, or something new.
-const Implementation* Resolve(int thread, Function& function, int key, const Resolver& resolver) {
+// Foreign code. A new reference to the loop that was added for the key, or to something new.
+Value* Resolve(int thread, Function& function, int key, const Resolver& resolver) {
   if (resolver.needs != key && !resolver.python) Call(thread, function, resolver.needs, {resolver.needs, false});
   if (resolver.needs != key && resolver.python) {
     PyObject* answer = PyObject_CallFunctionObjArgs(python_resolver, &function, KeyObject(resolver.needs), nullptr);
@@ -103,9 +101,7 @@ const Implementation* Resolve(int thread, Function& function, int key, const Res
   }
   PyObject* loop = nullptr;
   if (PyDict_GetItemRef(function.loops, KeyObject(key), &loop) < 0) FailMemory();
-  if (loop == nullptr) return NewKept(function, key);
-  Py_DECREF(loop);  // the dictionary keeps its own reference
-  return static_cast<Value*>(loop);
+  return loop != nullptr ? static_cast<Value*>(loop) : NewKept(function, key);
 }
 
 // function(key) in Python.
@@ -115,6 +111,12 @@ PyObject* CallFromPython(PyObject* self, PyObject* arguments, PyObject* /*keywor
   return Py_NewRef(static_cast<PyObject*>(const_cast<Value*>(static_cast<const Value*>(found))));
 }
 
+void SetOrder(BufferRecord& record, bool fortran) {
+  record.fortran = fortran;
+  record.strides[0] = fortran ? 1 : kColumns;
+  record.strides[1] = fortran ? kRows : 1;
+}
+
 // The record of that order, made when it is first asked for. Look and append in one section: two threads that find none would
 // both append, and one of the records would be lost.
 BufferRecord* RecordOf(Function& function, bool fortran) {
@@ -122,11 +124,13 @@ BufferRecord* RecordOf(Function& function, bool fortran) {
   HANDOFF_SYNC_POINT(Token(function), "enter section");
   if (!Has(Defect::kRecordsWithoutSection)) section.emplace(&function);
   for (BufferRecord* record = function.records; record != nullptr; record = record->next) {
+    if (Has(Defect::kRecordRewritten)) SetOrder(*record, fortran);
     if (record->fortran == fortran) return record;
   }
-  auto* record = new BufferRecord{watch::Made(watch::Kind::kRecord), fortran, function.records, {kRows, kColumns}, {}};
-  record->strides[0] = fortran ? 1 : kColumns;
-  record->strides[1] = fortran ? kRows : 1;
+  auto* record = new BufferRecord;
+  record->number = watch::Made(watch::Kind::kRecord);
+  SetOrder(*record, fortran);
+  record->next = function.records;
   HANDOFF_SYNC_POINT(Token(function), "link record");
   function.records = record;
   return record;
@@ -203,17 +207,20 @@ const Implementation* Lookup(int thread, Function& function, int key) {
 }
 
 const Implementation* InsertDefault(int thread, Function& function, int key) {
-  const Implementation* mine = NewKept(function, key);
+  Value* mine = NewKept(function, key);
   std::optional<Section> section;
   Enter(section, function);
-  return SetDefault(thread, function, key, mine);
+  const Implementation* value = SetDefault(thread, function, key, mine);
+  Py_DECREF(mine);
+  return value;
 }
 
 void Replace(int thread, Function& function, int key) {
-  const Implementation* mine = NewKept(function, key);
+  Value* mine = NewKept(function, key);
   std::optional<Section> section;
   Enter(section, function);
   Record(thread, function, key, kReplaced, mine->number, [mine](Table& table, const Key& k) { return table.Replace(k, mine); });
+  Py_DECREF(mine);
 }
 
 const Implementation* Call(int thread, Function& function, int key, const Resolver& resolver) {
@@ -222,9 +229,15 @@ const Implementation* Call(int thread, Function& function, int key, const Resolv
   Enter(section, function);
   if (const Implementation* found = Get(thread, function, key); found != nullptr) return found;
   // The section is let go while the resolver waits, so what Get said is old afterwards.
-  const Implementation* mine = Resolve(thread, function, key, resolver);
-  if (Has(Defect::kSectionAssumedHeld) && function.form == Form::kSection) return Fill(thread, function, key, mine);
-  return SetDefault(thread, function, key, mine);
+  Value* mine = Resolve(thread, function, key, resolver);
+  const Implementation* value = nullptr;
+  if (Has(Defect::kSectionAssumedHeld) && function.form == Form::kSection) {
+    value = Fill(thread, function, key, mine);
+  } else {
+    value = SetDefault(thread, function, key, mine);
+  }
+  Py_DECREF(mine);
+  return value;
 }
 
 void AddLoop(Function& function, int key) {

@@ -12,12 +12,16 @@
 
 namespace handoff::cache::cpython {
 
+// Of what a function exports.
+inline constexpr Py_ssize_t kRows = 2;
+inline constexpr Py_ssize_t kColumns = 2;
+
 // Shape and strides that exported buffers point to. Kept until the function is freed, and used for every export of its order.
 struct BufferRecord {
   int number = 0;                // the watch's
   bool fortran = false;          // the order of the strides
   BufferRecord* next = nullptr;  // owned by the function
-  Py_ssize_t shape[2] = {};
+  Py_ssize_t shape[2] = {kRows, kColumns};
   Py_ssize_t strides[2] = {};
 };
 
@@ -29,11 +33,8 @@ struct Function : PyObject {
   PyObject* loops;        // owned; a dictionary from key to the one value that users added for it; entries are never removed
   PyObject* kept;         // owned; a list of all other values that were ever offered to the table
   BufferRecord* records;  // guarded by the function's critical section; owned, a list that only grows
-  char bytes[4];          // what is exported
+  char bytes[kRows * kColumns];  // what is exported
 };
-
-inline constexpr Py_ssize_t kRows = 2;
-inline constexpr Py_ssize_t kColumns = 2;
 
 // How an implementation is found out when the table has none.
 struct Resolver {

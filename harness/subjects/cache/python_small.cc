@@ -81,7 +81,8 @@ PyObject* SmallCaches::Import(int module, int needs, bool fails) {
   HANDOFF_SYNC_POINT(&slot, "load object");
   if (PyObject* found = slot.load(std::memory_order_acquire); found != nullptr) return found;
   if (Has(Defect::kImportUnderLock)) PyMutex_Lock(&mutex_);
-  PyObject* made = ImportAttribute(kModuleNames[module], fails ? kMissing : needs != module ? kNeedsOther : kAlone);
+  const char* attribute = needs != module ? kNeedsOther : kAlone;
+  PyObject* made = ImportAttribute(kModuleNames[module], fails ? kMissing : attribute);
   if (made == nullptr) return nullptr;
   PyObject* published = Publish(slot, made);
   if (Has(Defect::kImportUnderLock)) PyMutex_Unlock(&mutex_);

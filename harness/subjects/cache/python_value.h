@@ -10,6 +10,7 @@
 namespace handoff::cache::cpython {
 
 // The part that dispatch tables know has the watch's number and the key that it was made for. Never changed.
+// NOLINTNEXTLINE(misc-multiple-inheritance): two plain structs; C++ then knows the way from the part to the object
 struct Value : PyObject, Implementation {};
 
 // Made once, on the attached main thread, for the life of the process.
