@@ -24,8 +24,8 @@ struct Storage {
   const unsigned char* bytes;  // not owned; stale once freed
   std::size_t size;
   bool freed;
-  bool copied;  // its payload is `copy`, else what Payload says
-  unsigned char copy[kMaxStorageBytes];
+  bool changed;  // its payload is `content`, else what Payload says
+  unsigned char content[kMaxStorageBytes];
   View shows;
 };
 
@@ -75,7 +75,7 @@ unsigned char PayloadByte(int storage, std::size_t index) {
 }
 
 unsigned char ExpectedByte(int storage, std::size_t index) {
-  return storages[storage].copied ? storages[storage].copy[index] : PayloadByte(storage, index);
+  return storages[storage].changed ? storages[storage].content[index] : PayloadByte(storage, index);
 }
 
 // Where element `k` begins, in bits from the start of the storage.
@@ -135,7 +135,7 @@ bool HoldsPayload(const Storage& s, int storage) {
 // Uninstrumented on purpose: the deleter owns the struct but not the payload, which other tensors may share and read.
 void CheckPayload(int number) {
   const Storage& s = storages[tensors[number].view.storage];
-  if (s.freed || (!s.copied && HoldsPayload(s, tensors[number].view.storage))) return;
+  if (s.freed || (!s.changed && HoldsPayload(s, tensors[number].view.storage))) return;
   for (std::size_t i = 0; i < s.size; ++i) {
     const unsigned char expected = ExpectedByte(tensors[number].view.storage, i);
     if (s.bytes[i] == expected) continue;
@@ -166,7 +166,7 @@ int AddStorage(const void* bytes, std::size_t size) {
   s.bytes = static_cast<const unsigned char*>(bytes);
   s.size = size;
   s.freed = false;
-  s.copied = false;
+  s.changed = false;
   Unlock();
   return number;
 }
@@ -175,16 +175,16 @@ int AddCopy(const void* bytes, std::size_t size, const View& of) {
   const int number = AddStorage(bytes, size);
   Lock();
   Storage& s = storages[number];
-  for (std::size_t i = 0; i < size; ++i) s.copy[i] = 0;
+  for (std::size_t i = 0; i < size; ++i) s.content[i] = 0;
   std::int64_t count = 1;
   for (int d = 0; d < of.rank; ++d) count *= of.shape[d];
   for (std::int64_t k = 0; k < count; ++k) {
     for (int from = 0; from < of.value_bits; from += 8) {
       const auto to = static_cast<std::size_t>(k * of.item_bits + from);
-      s.copy[to / 8] = static_cast<unsigned char>(s.copy[to / 8] | ExpectedBits(of, FirstBit(of, k), from) << (to % 8));
+      s.content[to / 8] = static_cast<unsigned char>(s.content[to / 8] | ExpectedBits(of, FirstBit(of, k), from) << (to % 8));
     }
   }
-  s.copied = true;
+  s.changed = true;
   Unlock();
   return number;
 }
@@ -216,6 +216,12 @@ void StorageFreed(int storage) {
 int Exported(const void* tensor, const View& view) {
   Lock();
   if (tensor_count == kMaxTensors) Fail("harness", "", "The ledger holds %d tensors. Raise kMaxTensors.", kMaxTensors);
+  for (int i = 1; view.copied && i <= tensor_count; ++i) {
+    if (tensors[i].view.storage != view.storage || tensors[i].state == State::kDeleted) continue;
+    Fail("protocol", "R24",
+         "Tensor %d is marked as a copy, but shows storage %d, which tensor %d shows too. A copy has memory of its own.",
+         tensor_count + 1, view.storage, i);
+  }
   const int number = ++tensor_count;
   Tensor& t = tensors[number];
   t.address = tensor;
@@ -364,6 +370,24 @@ void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint
          "A borrowed view is read after its storage %d was freed. It is valid only while its producer is held.", view.storage);
   }
   CheckElement(view, 0, k, low, high);
+  Unlock();
+}
+
+void ElementInverted(const View& view, std::int64_t k) {
+  Lock();
+  if (view.read_only) {
+    Fail("protocol", "R30", "A consumer writes to storage %d, which was exported as read-only. Look at the flag, or make a copy.",
+         view.storage);
+  }
+  Storage& s = storages[view.storage];
+  for (std::size_t i = 0; !s.changed && i < s.size; ++i) s.content[i] = PayloadByte(view.storage, i);
+  s.changed = true;
+  const std::int64_t first = FirstBit(view, k);
+  for (int from = 0; from < view.value_bits; from += 8) {
+    const unsigned mask = view.value_bits - from < 8 ? (1U << view.value_bits) - 1 : 0xff;
+    const auto at = static_cast<std::size_t>(first + from);
+    s.content[at / 8] = static_cast<unsigned char>(s.content[at / 8] ^ mask << (at % 8));
+  }
   Unlock();
 }
 

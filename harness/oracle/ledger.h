@@ -36,6 +36,8 @@ struct View {
   int item_bits = 0;                    // from one element to the next at stride 1; below 8 when packed
   int value_bits = 0;                   // of them, the lowest are the value
   bool foreign = false;                 // a foreign major version: nothing but the deleter may be touched (R12)
+  bool read_only = false;               // marked so: nobody writes to it (R30)
+  bool copied = false;                  // marked so: nobody else has its storage (R24)
   const char* refusal = nullptr;        // the rule by which a consumer of CPU arrays must refuse it; a literal
 };
 
@@ -61,6 +63,7 @@ const View& StorageMeaning(int storage);
 void StorageFreed(int storage);
 
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
+// Fails if it is marked as a copy while another tensor has its storage (R24).
 int Exported(const void* tensor, const View& view);
 // What a tensor means, for a further export of its values by the consumer that holds it. Valid until Reset, as StorageMeaning is.
 const View& Meaning(int tensor);
@@ -89,6 +92,10 @@ void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
 void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high);
 // The same for a view that nobody owns, valid as long as its producer's storage (R38).
 void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high);
+
+// Whoever has `view` is about to invert the bits of element `k`, and nobody else reads or writes it meanwhile. Fails if the view
+// is read-only (R30).
+void ElementInverted(const View& view, std::int64_t k);
 
 // An object of the subject's own that must be gone at the end, whatever it owns: a capsule, a Python array. Made and gone as
 // often.

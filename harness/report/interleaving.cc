@@ -99,7 +99,7 @@ class RowWriter {
         AddRow(step, WaitText(step));
         break;
       case StepKind::kTimeout:
-        AddRow(step, "times out");
+        AddRow(step, step.times == 1 ? "times out" : "times out, " + std::to_string(step.times) + " times");
         break;
       case StepKind::kCreate:
         AddRow(step, std::string("creates ") + ThreadName(step.to));
@@ -155,8 +155,8 @@ class RowWriter {
     std::array<bool, kMaxControlled> seen{};
     for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {  // NOLINT(modernize-loop-convert): std::views is not worth it
       bool& is_later = seen[static_cast<std::size_t>(row->thread)];
-      row->marked = row->kind == StepKind::kWait && !is_later;
-      is_later = true;
+      row->marked = (row->kind == StepKind::kWait || row->kind == StepKind::kTimeout) && !is_later;
+      is_later = is_later || row->kind != StepKind::kPoint;  // one that polls is before its next wait
     }
   }
 

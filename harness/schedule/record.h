@@ -23,6 +23,7 @@ struct Step {
   std::uint32_t object = 0;  // of a point or a wait: number in order of first appearance, 0 if none
   Position at;
   const char* what = nullptr;  // of a point or a wait: a string literal, else null
+  std::uint32_t times = 1;     // of a time-out: how often the same wait ended so, one right after the other
 };
 
 // Owned by the scheduler; the driver reads it between two runs, a failure handler at any time.
@@ -32,7 +33,8 @@ struct Record {
   std::uint64_t accesses = 0;  // instrumented accesses of controlled threads
   std::size_t switch_count = 0;
   bool switches_lost = false;  // more than kMaxSwitches: the run cannot be written as `listed`
-  std::size_t step_count = 0;  // ever; those kept are the last kMaxSteps, at index % kMaxSteps
+  std::size_t first_step = 0;  // the oldest one kept; step number n is at n % kMaxSteps
+  std::size_t step_count = 0;  // the number behind the newest one
   Profile profile;
   Switch switches[kMaxSwitches];
   Step steps[kMaxSteps];

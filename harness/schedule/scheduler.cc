@@ -104,8 +104,20 @@ void MoveTo(int current, int next) {
   SetSelf(current);
 }
 
-void CountPoint(Thread& thread) {
+// Whether nobody else can run, and `id` has timed out of a wait that it comes back to: then it waits as well, in its way.
+bool OnlyPolls(int id) {
+  return ((state.ready | state.timed) & ~Only(id)) == 0 && state.threads[id].polls_on != WaitOn::kNothing;
+}
+
+void CountPoint(int id) {
+  Thread& thread = state.threads[id];
   if (++thread.points > kMaxPointsPerOperation) {
+    if (OnlyPolls(id)) {
+      thread.waits_on = thread.polls_on;
+      thread.object = thread.polled;
+      SetWaiting(id, thread.limit);
+      FailDeadlock();
+    }
     Fail(
         FailureKind::kLivelock,
         "expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). Look at what it "
@@ -151,7 +163,38 @@ Position Where(int thread) {
 }
 const Record& CurrentRecord() { return state.record; }
 
-void AddStep(const Step& step) { state.record.steps[state.record.step_count++ % kMaxSteps] = step; }
+// Step number `back` before the next one; only as far as they are kept.
+static Step& Before(std::size_t back) { return state.record.steps[(state.record.step_count - back) % kMaxSteps]; }
+
+static bool SameButForPlace(const Step& a, const Step& b) {
+  return a.kind == b.kind && a.thread == b.thread && a.to == b.to && a.object == b.object && a.what == b.what;
+}
+
+// How many steps back the same thread timed out likewise, after the same steps; 0 if it did not. A thread that polls would fill
+// the trace with its rounds.
+static std::size_t RoundEndedBy(const Step& step) {
+  constexpr std::size_t kLongestRound = 8;
+  if (step.kind != StepKind::kTimeout) return 0;
+  const std::size_t kept = state.record.step_count - state.record.first_step;
+  for (std::size_t length = 2; length <= kLongestRound && 2 * length <= kept + 1; ++length) {
+    if (!SameButForPlace(Before(length), step)) continue;
+    std::size_t same = 1;
+    while (same < length && SameButForPlace(Before(same), Before(same + length))) ++same;
+    return same == length ? length : 0;
+  }
+  return 0;
+}
+
+void AddStep(const Step& step) {
+  Record& record = state.record;
+  if (const std::size_t length = RoundEndedBy(step); length != 0) {
+    record.step_count -= length - 1;
+    ++Before(1).times;
+    return;
+  }
+  if (record.step_count - record.first_step == kMaxSteps) ++record.first_step;
+  record.steps[record.step_count++ % kMaxSteps] = step;
+}
 
 void Disarm() {
   const std::int64_t counted = state.armed - handoff_budget;
@@ -196,7 +239,7 @@ void Point(PointKind kind, const void* object, const char* what) {
   }
   if (kind != PointKind::kAccess) {
     thread.quiet = 0;
-    CountPoint(thread);
+    CountPoint(id);
   }
   if (Decides(kind)) {
     if (kind == PointKind::kOp || kind == PointKind::kSync) CountStep(id, kind);
@@ -213,7 +256,8 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   ++thread.at.sync;
   thread.at.access = 0;
   thread.quiet = 0;
-  CountPoint(thread);
+  CountPoint(id);
+  thread.polls_on = WaitOn::kNothing;
   thread.waits_on = on;
   thread.object = object;
   thread.signalled = false;
@@ -227,6 +271,8 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   const int next = Decide(PointKind::kWait, id);
   if (next < 0) FailDeadlock();
   MoveTo(id, next);
+  thread.polls_on = thread.signalled || on == WaitOn::kSleep ? WaitOn::kNothing : on;
+  thread.polled = object;
   thread.waits_on = WaitOn::kNothing;
   thread.object = nullptr;
   thread.limit = kNoLimit;

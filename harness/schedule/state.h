@@ -49,12 +49,14 @@ struct Thread {
   bool signalled = false;  // the last wait ended because of a Wake, not of its time limit
   bool created = false;    // by a controlled thread, inside the run
   WaitOn waits_on = WaitOn::kNothing;
-  std::uint16_t paused = 0;       // depth of Pause
-  const void* object = nullptr;   // waited for; identity only
-  std::uint64_t wait_ticket = 0;  // order of waiting: a Wake serves the oldest first
-  std::int64_t quiet = 0;         // accesses since the last point of another kind than kAccess, or switch
-  std::int64_t limit = kNoLimit;  // of a timed wait
-  std::uint32_t points = 0;       // inside the current operation
+  std::uint16_t paused = 0;            // depth of Pause
+  const void* object = nullptr;        // waited for; identity only
+  WaitOn polls_on = WaitOn::kNothing;  // what its last wait was for, if that timed out
+  const void* polled = nullptr;        // the object of that wait; identity only
+  std::uint64_t wait_ticket = 0;       // order of waiting: a Wake serves the oldest first
+  std::int64_t quiet = 0;              // accesses since the last point of another kind than kAccess, or switch
+  std::int64_t limit = kNoLimit;       // of a timed wait
+  std::uint32_t points = 0;            // inside the current operation
   Position at;
   Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
   unsigned long handle = 0;  // pthread_t, for join; valid if `created`

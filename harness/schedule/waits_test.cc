@@ -261,6 +261,38 @@ TEST_P(WaitsTest, AMissedSignalIsADeadlock) {
                  "A waits for condition variable #., which only a signal or broadcast could end");
 }
 
+// As a thread that stops the world polls for one that waits for a native lock (numpy/numpy#28577). Without a switch B runs on
+// alone, so that its rounds follow each other, and are a few rows of the trace.
+TEST_P(WaitsTest, PollingForOneThatNobodyWakesIsADeadlockAndAFewRows) {
+  static std::timed_mutex mutex;
+  static std::condition_variable never;
+  static std::mutex unused;
+  const auto hold = [] {
+    const std::lock_guard held(mutex);
+    std::unique_lock lock(unused);
+    never.wait(lock);
+  };
+  const auto poll = [] {
+    while (!mutex.try_lock_for(std::chrono::milliseconds(1))) {
+    }
+  };
+  Program program({{hold}, {poll}});
+  EXPECT_EXIT(
+      {
+        SetFailureHandler([](FailureKind kind, const char* found) {
+          const Record& record = CurrentRecord();
+          std::uint32_t times = 0;
+          for (std::size_t i = 0; i < record.step_count; ++i) times = std::max(times, record.steps[i].times);
+          std::fprintf(stderr, "%s, %u times: %s\n", record.step_count < 20 ? "short" : "long", times, found);
+          _exit(kind == FailureKind::kDeadlock ? 3 : 4);
+        });
+        program.Run(MakePlan(handoff::Strategy::kListed, Granularity::kSync, 0), GetParam());
+        _exit(0);
+      },
+      testing::ExitedWithCode(3),
+      "short, [0-9][0-9][0-9][0-9]+ times: .*B waits for mutex #. held by A, and comes back each time that it times out");
+}
+
 TEST_P(WaitsTest, UpgradingAReadLockWaitsForItself) {
   static std::shared_mutex mutex;
   ExpectDeadlock({{[] {

@@ -71,7 +71,7 @@ struct Elements {
       : rank(array.view.ndim),
         item_bits(ItemBits(array.view.dtype, array.padded)),
         value_bits(array.view.dtype.bits * array.view.dtype.lanes),
-        data(static_cast<const unsigned char*>(array.view.data) + array.view.byte_offset) {
+        data(static_cast<unsigned char*>(array.view.data) + array.view.byte_offset) {
     for (int d = 0; d < rank; ++d) {
       shape[d] = array.view.shape[d];
       strides[d] = array.view.strides[d];
@@ -84,7 +84,11 @@ struct Elements {
     return count;
   }
 
-  Element Read(std::int64_t k) const {
+  struct Place {
+    unsigned char* address;  // not owned
+    unsigned bit;            // in the byte, of a packed element
+  };
+  Place At(std::int64_t k) const {
     // R19: data + byte_offset + the sum of index * stride * item size, strides in elements.
     std::int64_t bits = 0;
     for (int d = rank - 1; d >= 0; --d) {
@@ -92,16 +96,48 @@ struct Elements {
       bits += k % shape[d] * strides[d] * item_bits;
       k /= shape[d];
     }
-    return Load(data + (bits >> 3), value_bits, static_cast<unsigned>(bits & 7));
+    return {data + (bits >> 3), static_cast<unsigned>(bits & 7)};
+  }
+
+  Element Read(std::int64_t k) const {
+    const Place place = At(k);
+    return Load(place.address, value_bits, place.bit);
   }
 
   int rank;
   int item_bits;
   int value_bits;
-  const unsigned char* data;  // not owned
+  unsigned char* data;  // not owned
   std::int64_t shape[ledger::kMaxRank] = {};
   std::int64_t strides[ledger::kMaxRank] = {};
 };
+
+template <typename Word>
+void InvertWord(unsigned char* address) {
+  Word word;
+  std::memcpy(&word, std::assume_aligned<sizeof word>(address), sizeof word);
+  word = ~word;
+  std::memcpy(std::assume_aligned<sizeof word>(address), &word, sizeof word);
+}
+
+// As Load reads it.
+void Invert(const Elements::Place& place, int value_bits) {
+  if (value_bits == 4) {
+    *place.address = static_cast<unsigned char>(*place.address ^ 0xfU << place.bit);
+  } else if (value_bits == 8) {
+    *place.address = static_cast<unsigned char>(~*place.address);
+  } else if (value_bits == 32) {
+    InvertWord<std::uint32_t>(place.address);
+  } else {
+    for (int bits = 0; bits < value_bits; bits += 64) InvertWord<std::uint64_t>(place.address + bits / 8);
+  }
+}
+
+// Whether nobody else can see the elements. Acquire: those who dropped their references have used them before we do.
+bool MayWrite(const Array& array) {
+  if (array.read_only) return Has(Defect::kReadOnlyWritten);
+  return array.references.load(std::memory_order_acquire) == 1 && (array.storage != nullptr || array.copied);
+}
 
 // Into memory that was zero.
 void Store(unsigned char* address, const Element& e, int item_bits, unsigned bit) {
@@ -225,6 +261,20 @@ void ReadAll(const Array& array) {
     ledger::ElementRead(array.number, k, element.low, element.high);
   }
   ledger::Returned(array.number);
+}
+
+void WriteAll(Array& array) {
+  if (!MayWrite(array)) return;
+  const bool imported = array.storage == nullptr;
+  if (imported) ledger::Borrowed(array.number);
+  const ledger::View& meaning = Meaning(array);
+  const Elements elements(array);
+  const std::int64_t count = elements.Count();
+  for (std::int64_t k = 0; k < count; ++k) {
+    ledger::ElementInverted(meaning, k);
+    Invert(elements.At(k), elements.value_bits);
+  }
+  if (imported) ledger::Returned(array.number);
 }
 
 }  // namespace handoff::dlpack

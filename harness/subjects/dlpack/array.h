@@ -17,8 +17,10 @@ namespace handoff::dlpack {
 // Its description is filled in by whoever makes it; immutable but for its count once a second thread can see it, so that readers
 // need no lock.
 struct alignas(16) Array : Description {
-  std::atomic<int> references{1};
+  // Aligned so as not to lie in the padding of the description, which is copied with it.
+  alignas(alignof(Description)) std::atomic<int> references{1};
   bool read_only = false;
+  bool copied = false;  // of an import: nobody but us has its payload (R24)
   // Who owns the payload; exactly one of the three is set. A storage of its own lies behind the array in the same block; of the
   // others the deleter is called with the last reference.
   unsigned char* storage = nullptr;
@@ -47,7 +49,10 @@ void Drop(Array* array);
 
 // Reads every element of an array and compares it with what was exported. The caller holds a reference.
 void ReadAll(const Array& array);
-// The same for a view that owns nothing, whose elements must be those that `meaning` says.
+// Inverts every element, as an operation in place would change it, unless others may see the array or its payload or it is
+// read-only (R30): whoever shares an array must bring a lock of his own. The caller holds a reference.
+void WriteAll(Array& array);
+// Reads as above a view that owns nothing, whose elements must be those that `meaning` says.
 void ReadBorrowed(const Array& array, const ledger::View& meaning);
 
 }  // namespace handoff::dlpack

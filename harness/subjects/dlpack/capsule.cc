@@ -90,6 +90,11 @@ void Leave(PyObject* list, PyObject* object) {
   Py_DECREF(object);
 }
 
+void Lock(std::unique_lock<std::mutex>& lock) {
+  HANDOFF_SYNC_POINT(lock.mutex(), "lock native library");
+  lock.lock();
+}
+
 void ExportElsewhere(Slot& slot) {
   DLManagedTensorVersioned* tensor = ExportFromSubinterpreter(NewArray(kLayouts[0], kElementTypes[0]));
   if (tensor != nullptr) DropObject(Swap(slot, NewCapsule(tensor)));
@@ -208,14 +213,12 @@ void CapsuleSubject::Release(int thread, State state) {
     HoldNative(thread, nullptr);
     return;
   }
+  std::unique_lock lock(native_lock_, std::defer_lock);
+  if (state == kLocked && Has(Defect::kNativeLockAttached)) Lock(lock);
   python::Detach(thread);
-  if (state == kLocked) {
-    HANDOFF_SYNC_POINT(&native_lock_, "lock native library");
-    const std::scoped_lock lock(native_lock_);
-    HoldNative(thread, nullptr);
-  } else {
-    HoldNative(thread, nullptr);
-  }
+  if (state == kLocked && !lock.owns_lock()) Lock(lock);
+  HoldNative(thread, nullptr);
+  if (lock.owns_lock()) lock.unlock();
   python::Attach(thread);
 }
 
@@ -307,6 +310,13 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       break;
     case kApi:
       Api(thread, Action{a[0]}, Kind{a[1]});
+      break;
+    case kWrite:
+      if (native_[thread] != nullptr) WriteAll(*native_[thread]);
+      break;
+    case kCollect:
+      HANDOFF_SYNC_POINT(nullptr, "collect");
+      python::Collect();
       break;
     default:
       break;

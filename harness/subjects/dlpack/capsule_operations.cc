@@ -22,7 +22,7 @@ constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 
 // A new thread costs about as much as a whole execution without one, hence a small weight; the states of a subinterpreter cost
 // tens of times as much and a finalisation (a forked child) hundreds, hence none: seeds ask for them, and mutants of seeds.
-const std::array<OperationKind, 18> kOperations = {{
+const std::array<OperationKind, 20> kOperations = {{
     {"export",
      {kSlot, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
      4,
@@ -44,10 +44,12 @@ const std::array<OperationKind, 18> kOperations = {{
     {"negotiate", {kVersion, kDevice, kCopy, kStream}, 4, 8},
     {"api", {kAction, kKind}, 2, 8},
     {"export_from_subinterpreter", {kSlot}, 1, 0},
+    {"write", {}, 0, 6},
+    {"collect", {}, 0, 2},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 30> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 34> kTwinTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -113,6 +115,16 @@ constexpr std::array<TwinOf<Defect>, 30> kTwinTable = {{
     {{"relaxed_queue", "smallest breach of the deferred deleter: the queue is published without release", "thread"},
      Defect::kRelaxedQueue},
     {{"strides_ignored", "jax-ml/jax#4196: strides are ignored on import", "wrong-value"}, Defect::kStridesIgnored},
+    {{"read_only_written", "jax-ml/jax#19123: a consumer writes to an array that was exported as read-only", "protocol"},
+     Defect::kReadOnlyWritten},
+    {{"copied_flag_on_own_memory", "smallest breach of R24: the flag IS_COPIED on memory that the producer keeps", "protocol"},
+     Defect::kCopiedFlagOnOwnMemory},
+    {{"cached_capsule_unlocked",
+      "smallest breach of publication: a producer caches its capsule, checks and sets it without a lock", "thread"},
+     Defect::kCachedCapsuleUnlocked},
+    {{"native_lock_attached", "numpy/numpy#28577: a native lock is waited for attached, so that the world cannot be stopped",
+      "deadlock"},
+     Defect::kNativeLockAttached},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

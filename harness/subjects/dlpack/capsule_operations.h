@@ -35,7 +35,9 @@ enum Code : std::uint8_t {
   kFinalize,
   kNegotiate,
   kApi,
-  kExportFromSubinterpreter
+  kExportFromSubinterpreter,
+  kWrite,
+  kCollect
 };
 
 // Values of arguments. Text cases use the names: append only.

@@ -363,6 +363,27 @@ TEST_F(CapsuleTest, TwinReadOnlyFlagLost) {
   EXPECT_DEATH(Execute("read_only_flag_lost", steps), "protocol R32:");
 }
 
+TEST_F(CapsuleTest, AKeptCapsuleIsConsumedOnce) {
+  const Operation again = Op("export_again");
+  EXPECT_EXIT(Execute("safe", {{0, Api(capsule::kApiImport, "cached")}, {0, Op("share")}, {1, Op("take")}, {0, again}},
+                      {"lock array", 1, {}}, {{1, Op("export_again", {1})}, {2, Op("consume")}, {2, Op("consume", {1})}}),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CapsuleTest, TwinReadOnlyWritten) {
+  EXPECT_DEATH(Execute("read_only_written", {{0, Export("read_only")}, {1, Op("consume")}, {1, Op("write")}}), "protocol R30:");
+}
+TEST_F(CapsuleTest, TwinCopiedFlagOnOwnMemory) {
+  const std::vector<Step> steps = {{0, Api(capsule::kApiImport, "copied")}, {0, Op("export_again", {1})}};
+  EXPECT_DEATH(Execute("copied_flag_on_own_memory", steps), "protocol R24:");
+}
+TEST_F(CapsuleTest, TwinCachedCapsuleUnlocked) {
+  const std::vector<Step> steps = {
+      {0, Api(capsule::kApiImport, "cached")}, {0, Op("share")}, {1, Op("take")}, {0, Op("export_again")}};
+  EXPECT_DEATH(Execute("cached_capsule_unlocked", steps, {"make capsule", 0, {}}, {{1, Op("export_again", {1})}}),
+               "leak|missing");
+}
+
 #if DLPACK_MINOR_VERSION >= 2
 TEST_F(CapsuleTest, EveryTwinThatARuleNamesExists) {
   const auto exists = [](std::string_view name) {

@@ -23,6 +23,8 @@ enum class Defect : std::uint8_t {
   kUncheckedImport,
   kPaddingIgnored,
   kNullDeleterCalled,
+  kReadOnlyWritten,
+  kCopiedFlagOnOwnMemory,
   // Of the C ABI alone.
   kTakeLoadsThenClears,
   kExportWithoutRetain,
@@ -52,6 +54,8 @@ enum class Defect : std::uint8_t {
   kAllocatorForgetsError,
   kQueueLoadsThenClears,
   kRelaxedQueue,
+  kCachedCapsuleUnlocked,
+  kNativeLockAttached,
 };
 
 // Once, before the first execution.

@@ -11,14 +11,14 @@
 namespace handoff::dlpack {
 namespace {
 
-enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, kRelease, kGive, kShare, kTake };
+enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, kRelease, kGive, kShare, kTake, kWrite };
 
 constexpr Argument kHandle{"handle", kHandles};
 constexpr Argument kBox{"box", kBoxes};
 constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
 constexpr Argument kKind{"kind", kNativeKinds, std::span(kKindNames).first(kNativeKinds)};
 
-const std::array<OperationKind, 10> kOperations = {{
+const std::array<OperationKind, 11> kOperations = {{
     {"export",
      {kHandle, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
      4,
@@ -32,10 +32,11 @@ const std::array<OperationKind, 10> kOperations = {{
     {"give", {kBox}, 1, 2},
     {"share", {kBox}, 1, 2},
     {"take", {kBox}, 1, 3},
+    {"write", {}, 0, 2},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 18> kTwinTable = {{
     {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
@@ -72,6 +73,10 @@ constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
     {{"relaxed_last_reference",
       "smallest breach of reference counting, after python/cpython#118111: the last drop acquires nothing", "thread"},
      Defect::kRelaxedLastReference},
+    {{"read_only_written", "jax-ml/jax#19123: a consumer writes to an array that was exported as read-only", "protocol"},
+     Defect::kReadOnlyWritten},
+    {{"copied_flag_on_own_memory", "smallest breach of R24: the flag IS_COPIED on memory that the producer keeps", "protocol"},
+     Defect::kCopiedFlagOnOwnMemory},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
@@ -160,6 +165,9 @@ void Exchange::Apply(int thread, Operation operation) {
       break;
     case kTake:
       Hold(thread, TakeOut(boxes_[a[0]]));
+      break;
+    case kWrite:
+      if (held_[thread] != nullptr) WriteAll(*held_[thread]);
       break;
     default:
       break;

@@ -62,6 +62,29 @@ TEST(ExchangeTest, EveryKindLayoutAndTypeKeepsItsValues) {
   }
 }
 
+TEST(ExchangeTest, TheOnlyHolderOfACopyChangesItsElements) {
+  for (const auto layout : kLayoutNames) {
+    for (const auto type : kElementTypeNames) {
+      Execute("safe", {{0, Export("copied", layout, type)},
+                       {1, Op("consume")},
+                       {1, Op("write")},
+                       {1, Op("read")},
+                       {1, Op("reexport", {1, ValueOf(kKindNames, "copied")})},
+                       {1, Op("write")},
+                       {2, Op("consume", {1})},
+                       {2, Op("read")}});
+    }
+  }
+}
+
+TEST(ExchangeTest, WhoeverSharesAnArrayOrMayOnlyReadItLeavesItAlone) {
+  for (const auto kind : kNativeKindNames) {
+    Execute("safe",
+            {{0, Export(kind)}, {1, Op("consume")}, {1, Op("share")}, {1, Op("write")}, {2, Op("take")}, {2, Op("read")}});
+    if (kind != "copied") Execute("safe", {{0, Export(kind)}, {1, Op("consume")}, {1, Op("write")}, {1, Op("read")}});
+  }
+}
+
 TEST(ExchangeTest, AReexportShowsTheSameValuesAndOutlivesItsOriginal) {
   for (const auto first : kNativeKindNames) {
     for (const auto second : kNativeKindNames) {
@@ -207,6 +230,16 @@ TEST(ExchangeTwinTest, PaddingIgnored) {
 }
 TEST(ExchangeTwinTest, NullDeleterCalled) {
   EXPECT_DEATH(Execute("null_deleter_called", {{0, Export("no_deleter")}, {0, Op("drop")}}), "protocol R1:");
+}
+
+TEST(ExchangeTwinTest, ReadOnlyWritten) {
+  const std::vector<Step> steps = {{0, Export("read_only")}, {1, Op("consume")}, {1, Op("write")}};
+  EXPECT_DEATH(Execute("read_only_written", steps), "protocol R30:");
+}
+TEST(ExchangeTwinTest, CopiedFlagOnOwnMemory) {
+  const Operation reexport = Op("reexport", {1, ValueOf(kKindNames, "copied")});
+  EXPECT_DEATH(Execute("copied_flag_on_own_memory", {{0, Export("versioned")}, {1, Op("consume")}, {1, reexport}}),
+               "protocol R24:");
 }
 
 // --- real threads ---

@@ -40,6 +40,16 @@ Managed* ExportOwned(Array* array, Kind kind) {
   return tensor;
 }
 
+// What is marked as a copy must be one (R24): the consumer may write to it. Takes over the caller's reference; the only one to a
+// storage is as good as a copy. Acquire: as in Drop.
+Array* WithMemoryOfItsOwn(Array* array) {
+  const bool only_ours = array->storage != nullptr && array->references.load(std::memory_order_acquire) == 1;
+  if (only_ours || Has(Defect::kCopiedFlagOnOwnMemory)) return array;
+  Array* copy = NewCopy(*array);
+  Drop(array);
+  return copy;
+}
+
 void Stamp(DLManagedTensor& /*tensor*/, Kind /*kind*/, const Array& /*array*/) {}
 void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
   DLTensor& t = tensor.dl_tensor;
@@ -195,7 +205,10 @@ template void* EndExport(DLManagedTensorVersioned*);
 
 DLManagedTensor* ExportLegacy(Array* array) { return ExportOwned<DLManagedTensor>(array, Kind::kLegacy); }
 
-DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) { return ExportOwned<DLManagedTensorVersioned>(array, kind); }
+DLManagedTensorVersioned* ExportVersioned(Array* array, Kind kind) {
+  if (kind == Kind::kCopied) array = WithMemoryOfItsOwn(array);
+  return ExportOwned<DLManagedTensorVersioned>(array, kind);
+}
 
 void EndLoans() {
   for (int i = loan_count.load(std::memory_order_relaxed); i > 0 && !ledger::Held(loans[i - 1].tensor); --i) {
@@ -224,6 +237,7 @@ Array* Import(DLManagedTensorVersioned* tensor, int number, Step fails) {
   }
   array->versioned = tensor;
   array->read_only = (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  array->copied = (tensor->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
   array->padded = (tensor->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0 && !Has(Defect::kPaddingIgnored);
   return array;
 }

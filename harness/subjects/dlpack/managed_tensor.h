@@ -17,17 +17,18 @@ enum class Kind : std::uint8_t {
   kLegacy,
   kVersioned,
   kReadOnly,
-  kCopied,
+  kCopied,        // the elements, in memory that nobody else has (R24)
   kNextMajor,     // a foreign major version (R12)
   kNoDeleter,     // lent: the producer ends it by itself, later (R1)
   kOtherDevice,   // not on a CPU: `data` is no address (R23)
   kDeviceNumber,  // on CPU number 1, which does not exist (R21a)
   kNegativeRank,  // R16
   kDeferred,      // of Python only: its deleter queues the owner (deferred.h)
+  kCached,        // of Python only: the producer keeps its capsule and returns it each time
 };
-inline constexpr std::array<std::string_view, 10> kKindNames = {"legacy",        "versioned",  "read_only",    "copied",
+inline constexpr std::array<std::string_view, 11> kKindNames = {"legacy",        "versioned",  "read_only",    "copied",
                                                                 "next_major",    "no_deleter", "other_device", "device_number",
-                                                                "negative_rank", "deferred"};
+                                                                "negative_rank", "deferred",   "cached"};
 // Those that a producer in pure C++ can be asked for.
 inline constexpr int kNativeKinds = 9;
 

@@ -36,6 +36,7 @@ int TellStorage(const unsigned char* bytes, std::size_t size, const Layout& layo
 
 int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from) {
   ledger::View view = Meaning(from);
+  view.read_only = view.copied = false;
   view.storage = ledger::AddCopy(bytes, size, view);
   view.origin = 0;
   std::int64_t step = 1;
@@ -50,6 +51,8 @@ int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from) {
 void TellExport(const void* tensor, const Array& array, Kind kind) {
   ledger::View view = Meaning(array);
   view.foreign = kind == Kind::kNextMajor;
+  view.read_only = view.read_only || kind == Kind::kReadOnly;
+  view.copied = kind == Kind::kCopied;
   if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
   ledger::Exported(tensor, view);
 }

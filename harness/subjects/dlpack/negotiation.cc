@@ -51,6 +51,7 @@ bool ParseDevice(PyObject* value) {
 bool ParseCopy(PyObject* value, Request& request) {
   if (value != Py_None && !PyBool_Check(value)) return Refuse(PyExc_TypeError, "copy must be None, True or False");
   if (value == Py_False && Has(Defect::kCopyFalseRefused)) return Refuse(PyExc_BufferError, "the array may not be copied");
+  request.own_memory = value == Py_False;
   request.copy = value == Py_True && !Has(Defect::kCopyIgnored);
   return true;
 }
@@ -226,7 +227,8 @@ Taken Negotiate(PyObject* object, const Question& question) {
   if (reasons.count > 0)
     oracle::Fail("protocol", reasons.rules[0], "__dlpack__ exported although it had to refuse what was asked for.");
   const Taken taken = TakeFromCapsule(capsule, Step::kNever);
-  JudgeAnswer(array, question, taken);
+  // A capsule that its producer keeps may have been consumed before, and is refused then (R9).
+  if (taken.tensor != nullptr) JudgeAnswer(array, question, taken);
   python::Release(capsule);
   return taken;
 }

@@ -30,8 +30,9 @@ struct Question {
 
 // What was asked for, in the producer's terms.
 struct Request {
-  bool versioned = false;  // else the legacy struct
-  bool copy = false;       // must be a copy; that it must not be one is no trouble, since we never need one
+  bool versioned = false;   // else the legacy struct
+  bool copy = false;        // must be a copy
+  bool own_memory = false;  // must not be one
 };
 // Reads the keyword arguments of a vectorcall without positional ones. False, with an exception set, if they cannot be met.
 bool ParseRequest(PyObject* const* arguments, Py_ssize_t positional, PyObject* names, Request& request);

@@ -15,6 +15,7 @@ namespace {
 struct PythonArray {
   PyObject_HEAD Array* array;  // owns a reference; never null, never changed
   Kind kind;                   // never changed
+  PyObject* cached;            // owns a reference; null but for kCached; guarded by the object's critical section
 };
 
 // Owned by this file for the life of the process; never changed after MakePythonTypes.
@@ -83,12 +84,57 @@ PyObject* ExportCopy(const Array& from) {
   return NewCapsule(ExportVersioned(NewCopy(from), Has(Defect::kCopiedFlagMissing) ? Kind::kVersioned : Kind::kCopied));
 }
 
+// Once a capsule was consumed its name is all that keeps the next consumer out (R9), who may be running at the same time. The
+// tensor holds the native array, since with `self` capsule and array would keep each other alive for ever.
+PyObject* NewCapsuleToKeep(PyObject* self) { return NewCapsule(ExportVersioned(Retain(Cast(self)->array), Kind::kVersioned)); }
+
+PyObject* KeptOr(PyObject* self, PyObject* capsule) {
+  PyObject*& cached = Cast(self)->cached;
+  if (cached == nullptr) {
+    HANDOFF_SYNC_POINT(TokenOf(self), "keep capsule");
+    cached = Py_XNewRef(capsule);
+  }
+  return Py_XNewRef(cached);
+}
+
+// Two threads may both find none and make one: what is kept counts, and the other goes as any capsule that nobody consumed.
+// Nothing is made or dropped inside the section, which would be suspended if the thread detached.
+PyObject* CachedCapsule(PyObject* self) {
+  if (Has(Defect::kCachedCapsuleUnlocked)) {
+    if (Cast(self)->cached != nullptr) return Py_NewRef(Cast(self)->cached);
+    PyObject* made = NewCapsuleToKeep(self);
+    Cast(self)->cached = Py_NewRef(made);
+    return made;
+  }
+  PyObject* kept = nullptr;
+  HANDOFF_SYNC_POINT(TokenOf(self), "lock array");
+  Py_BEGIN_CRITICAL_SECTION(self);
+  kept = KeptOr(self, nullptr);
+  Py_END_CRITICAL_SECTION();
+  if (kept != nullptr) return kept;
+  PyObject* made = NewCapsuleToKeep(self);
+  HANDOFF_SYNC_POINT(TokenOf(self), "lock array");
+  Py_BEGIN_CRITICAL_SECTION(self);
+  kept = KeptOr(self, made);
+  Py_END_CRITICAL_SECTION();
+  python::Release(made);
+  return kept;
+}
+
+PyObject* CapsuleOf(PyObject* self, const Request& request) {
+  const Kind kind = Cast(self)->kind;
+  if (kind == Kind::kCached) return CachedCapsule(self);
+  if (kind == Kind::kCopied && request.own_memory)
+    return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, Kind::kVersioned));
+  return NewCapsule(ExportVersionedFromPython(self));
+}
+
 PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   Request request;
   if (!ParseRequest(arguments, positional, names, request)) return nullptr;
   const Array& array = *Cast(self)->array;
   if (request.copy) return ExportCopy(array);
-  if (request.versioned) return NewCapsule(ExportVersionedFromPython(self));
+  if (request.versioned) return CapsuleOf(self, request);
   if (!CanDescribe(array, Kind::kLegacy) && !Has(Defect::kReadOnlyFlagLost)) {
     PyErr_SetString(PyExc_BufferError, "a legacy struct cannot say that the array is read-only or padded");  // R32
     return nullptr;
@@ -101,6 +147,7 @@ PyObject* DlpackDevice(PyObject* /*self*/, PyObject* /*unused*/) { return Py_Bui
 void Deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   const void* token = TokenOf(self);
+  if (PyObject* cached = Cast(self)->cached; cached != nullptr) python::Release(cached);
   Drop(Cast(self)->array);  // may run the deleter of what was imported (R10)
   HANDOFF_SYNC_POINT(token, "free Python array");
   ledger::ObjectGone();
@@ -157,6 +204,8 @@ const void* TokenOf(PyObject* object) { return TokenOf(*Cast(object)->array); }
 
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
   const Kind kind = Cast(object)->kind;
+  // R24: a copy belongs to no Python object.
+  if (kind == Kind::kCopied && !Has(Defect::kCopiedFlagOnOwnMemory)) return ExportVersioned(Retain(Cast(object)->array), kind);
   return ExportPython<DLManagedTensorVersioned>(object, kind == Kind::kLegacy ? Kind::kVersioned : kind);
 }
 

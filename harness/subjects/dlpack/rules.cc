@@ -61,9 +61,8 @@ constexpr Rule kRules[] = {
      "copy_false_refused"},
     // Flags
     {"R29", kHeader, "Flags are 0 unless there is something to say.", "",
-     "a flag that says something false is judged by R21, R24 and R30"},
-    {"R30", kHeader, "READ_ONLY marks data that must not be written.", "",
-     "our consumers do not write; a write by one of them shows as R4"},
+     "a flag that says something false is judged by R21, R24 and R32"},
+    {"R30", kHeader, "READ_ONLY marks data that must not be written.", "protocol", "read_only_written"},
     {"R31", kArrayApi, "A consumer without support for read-only data ignores the flag.", "",
      "leaves the choice to the consumer"},
     {"R32", kArrayApi, "A producer that cannot say read-only refuses.", "protocol", "read_only_flag_lost"},
