@@ -124,9 +124,9 @@ void ObserveRecord(Observation* to) {
   to->switch_count = static_cast<std::uint32_t>(record.switch_count);
   CopyRaw(&to->profile, &record.profile, sizeof to->profile);
   CopyRaw(to->switches, record.switches, record.switch_count * sizeof(Switch));
-  const std::size_t kept = record.step_count < schedule::kMaxSteps ? record.step_count : schedule::kMaxSteps;
+  const std::size_t kept = record.step_count - record.first_step;
   for (std::size_t i = 0; i < kept; ++i) {
-    const schedule::Step& step = record.steps[(record.step_count - kept + i) % schedule::kMaxSteps];
+    const schedule::Step& step = record.steps[(record.first_step + i) % schedule::kMaxSteps];
     CopyRaw(&to->steps[i], &step, sizeof step);
     to->steps[i].what = nullptr;
     CopyText(to->whats[i], sizeof to->whats[i], step.what);
