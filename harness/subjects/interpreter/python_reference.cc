@@ -22,7 +22,7 @@ std::atomic<PythonReference*> left_behind{nullptr};
 
 // Runs attached to the object's interpreter, on whichever thread ends the object, possibly in the middle of its finalisation.
 void Destroy(PyObject* capsule) {
-  const std::unique_ptr<Payload> payload(static_cast<Payload*>(PyCapsule_GetPointer(capsule, kName)));
+  const std::unique_ptr<PythonPayload> payload(static_cast<PythonPayload*>(PyCapsule_GetPointer(capsule, kName)));
   python::CheckInterpreter(payload->interpreter == kSub);
   alive.fetch_sub(1, std::memory_order_relaxed);
   // A destructor must not care what its caller holds: by the queue.
@@ -49,7 +49,7 @@ bool Claim(TaggedNative& native, int interpreter) {
 namespace python_reference {
 
 PythonReference* Make(int interpreter, PythonReference* inner) {
-  auto* payload = new Payload{interpreter, inner};
+  auto* payload = new PythonPayload{interpreter, inner};
   PyObject* capsule = PyCapsule_New(payload, kName, Destroy);
   if (capsule == nullptr) oracle::Fail("harness", "", "CPython could not make a capsule: memory is short.");
   alive.fetch_add(1, std::memory_order_relaxed);

@@ -13,14 +13,14 @@ namespace handoff::interpreter {
 struct PythonReference;
 
 // What a capsule leads to; freed by its destructor.
-struct Payload {
+struct PythonPayload {
   int interpreter;         // that made it; never changed
   PythonReference* inner;  // released in the destructor; owned; may be null; of the only one who holds the capsule
 };
 
 struct PythonReference {
   PyObject* object;                 // owns a reference
-  Payload* payload;                 // the object's
+  PythonPayload* payload;           // the object's
   int interpreter;                  // where the native side believes the object to live
   int number;                       // the release watch's
   PythonReference* next = nullptr;  // of those that are left behind

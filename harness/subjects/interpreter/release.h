@@ -1,25 +1,8 @@
 // Ways to drop a reference to an interpreter's object from a thread that may hold no thread state: attached elsewhere, detached,
 // or never attached at all, with a native lock in the hand, while the interpreter ends, and after it has begun again.
 //
-// What each one is good for. "Ends" says what happens to a release that meets an interpreter that ends; "order" what the caller
-// may hold.
-//
-//   way             of                                       ends                           order                            in
-//   the safe run S1 ensure       old binding code                         attaches for ever, or is ended nothing no:
-//   ensure_unchecked S2 check        PyTorch, Arrow, numpy's deleter          as S1, between check and use   nothing no:
-//   check_then_ensure S3 check twice  pytorch/pytorch#189128                   as S2, a smaller window        nothing no:
-//   check_twice S4 own flag     tvm-ffi, nanobind                        as S2, an earlier flag         nothing no:
-//   flag_without_block S5 exit block   tensorstore                              leak, counted                  nothing yes S6
-//   queue        PyO3, JAX, TensorFlow                    drained, then leak             anything but the queue's lock    yes S7
-//   pending call pythonnet, cuda-python                   as S6; the table may be full   anything but the table's lock    yes S8
-//   leak         PyO3's option, pybind11                  leak, counted                  anything                         yes S9
-//   abort        PyO3's debugging option                  ends the process               anything                         no:
-//   that is its purpose S10 view        PEP 788, nanobind on 3.15                leak, counted; knows its own   nothing yes
-//                                                            generation
-//   S11 graveyard   moolib, JAX                              as the way that it uses        a lock, until it is given up     yes
-//   S12 detach      Arrow's SmartPtrNoGIL, pybind11#5522     -                              attached, while a native         yes:
-//   the operation join
-//                   around foreign destructors                                              destructor waits
+// The table in README.md beside this file says which one is safe where. Safe, and functions here: S5 exit block, S6 queue, S7
+// pending call, S8 leak, S10 view; S11 and S12 say when, and are the caller's (reference_release.cc). The others are twins.
 //
 // All are the same in an interpreter with a GIL and in a free-threaded one, where "attached" takes the GIL's place: stopping the
 // world waits for attached threads. Our text; sources are the projects named.
