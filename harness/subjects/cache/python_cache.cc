@@ -154,6 +154,7 @@ class PythonCacheSubject final : public Subject {
   void UseShortLived(int thread, Form form, int key);
   void ApplyToSmall(const Operation& operation);
   void Import(int module, int needs, bool fails);
+  void Parse(int keyword);
   static void CheckView(const Held& held);
   void DropEverything();
 
@@ -270,6 +271,14 @@ void PythonCacheSubject::Import(int module, int needs, bool fails) {
   }
 }
 
+void PythonCacheSubject::Parse(int keyword) {
+  if (const int found = small_->Find(keyword); found != keyword) {
+    oracle::Fail("wrong-value", "keyword table",
+                 "Keyword %d was found at position %d of the table. Expected the table to be full before anybody is told so.",
+                 keyword, found);
+  }
+}
+
 void PythonCacheSubject::ApplyToSmall(const Operation& operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
@@ -277,14 +286,10 @@ void PythonCacheSubject::ApplyToSmall(const Operation& operation) {
       Import(a[0], a[1], a[2] != 0);
       break;
     case kDefaults:
-      Look(static_cast<Value*>(PyTuple_GET_ITEM(small_->Defaults(), 0)), 0);
+      Look(static_cast<Value*>(PyTuple_GetItem(small_->Defaults(), 0)), 0);
       break;
     default:
-      if (const int found = small_->Find(a[0]); found != a[0]) {
-        oracle::Fail("wrong-value", "keyword table",
-                     "Keyword %d was found at position %d of the table. Expected the table to be full before anybody is told so.",
-                     a[0], found);
-      }
+      Parse(a[0]);
       break;
   }
 }

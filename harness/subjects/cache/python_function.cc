@@ -87,7 +87,7 @@ const Implementation* Fill(int thread, const Function& function, int key, const 
 Value* NewKept(const Function& function, int key) {
   Value* value = NewValue(key);
   // One step, and nobody reads the list before the function is freed.
-  if (!Has(Defect::kValueNotKept) && PyList_Append(function.kept, value) != 0) FailMemory();
+  if (!Has(Defect::kValueNotKept)) CheckMemory(PyList_Append(function.kept, value) == 0);
   return value;
 }
 
@@ -96,18 +96,19 @@ Value* Resolve(int thread, Function& function, int key, const Resolver& resolver
   if (resolver.needs != key && !resolver.python) Call(thread, function, resolver.needs, {resolver.needs, false});
   if (resolver.needs != key && resolver.python) {
     PyObject* answer = PyObject_CallFunctionObjArgs(python_resolver, &function, KeyObject(resolver.needs), nullptr);
-    if (answer == nullptr) FailMemory();
+    CheckMemory(answer != nullptr);
     Py_DECREF(answer);
   }
   PyObject* loop = nullptr;
-  if (PyDict_GetItemRef(function.loops, KeyObject(key), &loop) < 0) FailMemory();
+  CheckMemory(PyDict_GetItemRef(function.loops, KeyObject(key), &loop) >= 0);
   return loop != nullptr ? static_cast<Value*>(loop) : NewKept(function, key);
 }
 
 // function(key) in Python.
 PyObject* CallFromPython(PyObject* self, PyObject* arguments, PyObject* /*keywords*/) {
-  const int key = KeyOfObject(PyTuple_GET_ITEM(arguments, 0));
-  const Implementation* found = Call(calling, *Cast(self), key, {key, false});
+  const int thread = calling;
+  const int key = KeyOfObject(PyTuple_GetItem(arguments, 0));
+  const Implementation* found = Call(thread, *Cast(self), key, {key, false});
   return Py_NewRef(static_cast<PyObject*>(const_cast<Value*>(static_cast<const Value*>(found))));
 }
 
@@ -182,19 +183,19 @@ void MakeFunctionType() {
   PyObject* globals = PyDict_New();
   python_resolver = PyRun_String("lambda function, key: function(key)", Py_eval_input, globals, globals);
   Py_XDECREF(globals);
-  if (function_type == nullptr || python_resolver == nullptr) FailMemory();
+  CheckMemory(function_type != nullptr && python_resolver != nullptr);
 }
 
 Function* NewFunction(Form form, int number) {
   Function* function = PyObject_New(Function, function_type);
-  if (function == nullptr) FailMemory();
+  CheckMemory(function != nullptr);
   function->number = number;
   function->watched = watch::Made(watch::Kind::kFunction);
   function->form = form;
   function->table = NewTable(form, number);
   function->loops = PyDict_New();
   function->kept = PyList_New(0);
-  if (function->loops == nullptr || function->kept == nullptr) FailMemory();
+  CheckMemory(function->loops != nullptr && function->kept != nullptr);
   function->records = nullptr;
   for (char& byte : function->bytes) byte = 0;
   return function;
@@ -247,12 +248,12 @@ void AddLoop(Function& function, int key) {
   if (Has(Defect::kLoopCheckedThenSet)) {
     const bool there = PyDict_Contains(function.loops, KeyObject(key)) == 1;
     HANDOFF_SYNC_POINT(Token(function), "set loop");
-    if (!there && PyDict_SetItem(function.loops, KeyObject(key), mine) != 0) FailMemory();
+    if (!there) CheckMemory(PyDict_SetItem(function.loops, KeyObject(key), mine) == 0);
     if (!there) watch::LoopAdded(function.number, key);
   } else {
     // One step: whoever finds the key absent adds its own.
     const int there = PyDict_SetDefaultRef(function.loops, KeyObject(key), mine, &loop);
-    if (there < 0) FailMemory();
+    CheckMemory(there >= 0);
     if (there == 0) watch::LoopAdded(function.number, key);
   }
   Py_XDECREF(loop);

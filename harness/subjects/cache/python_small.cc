@@ -49,10 +49,8 @@ PyObject* ImportAttribute(const char* module, const char* attribute) {
 void SmallCaches::MakeModules() {
   for (int i = 0; i < kModules; ++i) {
     modules[i] = PyModule_New(kModuleNames[i]);
-    if (modules[i] == nullptr || PyModule_AddFunctions(modules[i], methods) != 0 ||
-        PyDict_SetItemString(PyImport_GetModuleDict(), kModuleNames[i], modules[i]) != 0) {
-      FailMemory();
-    }
+    CheckMemory(modules[i] != nullptr && PyModule_AddFunctions(modules[i], methods) == 0);
+    CheckMemory(PyDict_SetItemString(PyImport_GetModuleDict(), kModuleNames[i], modules[i]) == 0);
   }
   for (const char* name : kKeywordNames) Py_XDECREF(PyUnicode_InternFromString(name));  // immortal from now on
 }
@@ -95,7 +93,7 @@ PyObject* SmallCaches::Defaults() {
   PyObject* value = NewValue(0);
   PyObject* made = PyTuple_Pack(1, value);
   Py_DECREF(value);
-  if (made == nullptr) FailMemory();
+  CheckMemory(made != nullptr);
   return Publish(defaults_, made);
 }
 
@@ -119,10 +117,9 @@ int SmallCaches::Find(int keyword) {
   if (!keywords_filled_.load(std::memory_order_acquire)) FillKeywords();
   PyObject* wanted = PyUnicode_InternFromString(kKeywordNames[keyword]);  // as in a call: the caller's own reference
   Py_DECREF(wanted);
-  for (int i = 0; i < kKeywords; ++i) {
-    if (keywords_[i] == wanted) return i;
-  }
-  return -1;
+  int at = 0;
+  while (at < kKeywords && keywords_[at] != wanted) ++at;
+  return at;
 }
 
 SmallCaches::~SmallCaches() {

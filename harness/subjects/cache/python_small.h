@@ -33,7 +33,7 @@ class SmallCaches {
   PyObject* Import(int module, int needs, bool fails);
   // A tuple of one value.
   PyObject* Defaults();
-  // Position of a keyword, or -1. Compares by identity, as keywords are interned.
+  // Position of a keyword, or kKeywords if it is none. Compares by identity, as keywords are interned.
   int Find(int keyword);
 
  private:

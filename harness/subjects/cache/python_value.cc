@@ -31,7 +31,7 @@ PyObject* NewKeyType(int number) {
   PyType_Slot slots[] = {{0, nullptr}};
   PyType_Spec spec = {name.c_str(), static_cast<int>(sizeof(PyObject)), 0, Py_TPFLAGS_DEFAULT, slots};
   PyObject* type = PyType_FromSpec(&spec);
-  if (type == nullptr) FailMemory();
+  CheckMemory(type != nullptr);
   return type;
 }
 
@@ -48,13 +48,15 @@ void Choose(const std::vector<PyObject*>& types, std::size_t bucket) {
 
 }  // namespace
 
-void FailMemory() { oracle::Fail("harness", "", "CPython could not make an object: memory is short."); }
+void CheckMemory(bool done) {
+  if (!done) oracle::Fail("harness", "", "CPython could not make an object: memory is short.");
+}
 
 void MakeValueType() {
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)}, {0, nullptr}};
   static PyType_Spec spec = {"handoff.Value", sizeof(Value), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   value_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (value_type == nullptr) FailMemory();
+  CheckMemory(value_type != nullptr);
 }
 
 void MakeKeys() {
@@ -74,15 +76,14 @@ PyObject* KeyObject(int key) { return keys[key]; }
 Key KeyOf(int key) { return KeyAt(keys[key]); }
 
 int KeyOfObject(const PyObject* object) {
-  for (int key = 0; key < kKeys; ++key) {
-    if (keys[key] == object) return key;
-  }
-  return -1;
+  int key = 0;
+  while (keys[key] != object) ++key;
+  return key;
 }
 
 Value* NewValue(int key) {
   Value* value = PyObject_New(Value, value_type);
-  if (value == nullptr) FailMemory();
+  CheckMemory(value != nullptr);
   static_cast<Implementation&>(*value) = {watch::Made(watch::Kind::kValue), key, nullptr};
   return value;
 }

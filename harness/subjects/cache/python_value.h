@@ -20,7 +20,7 @@ void MakeValueType();
 void MakeKeys();
 PyObject* KeyObject(int key);  // borrowed
 Key KeyOf(int key);
-// The number of a key, or -1 for any other object.
+// The number of that key.
 int KeyOfObject(const PyObject* object);
 
 // Attached threads. A new reference.
@@ -29,7 +29,7 @@ Value* NewValue(int key);
 // (invariant 2). Returns its number, 0 for null.
 int Look(const Implementation* found, int key);
 
-// Ends the run: CPython could not do what only fails when memory is short.
-[[noreturn]] void FailMemory();
+// Ends the run unless `done`: CPython could not do what only fails when memory is short.
+void CheckMemory(bool done);
 
 }  // namespace handoff::cache::cpython
