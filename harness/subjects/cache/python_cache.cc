@@ -37,6 +37,7 @@ enum Code : std::uint8_t {
   kImport,
   kDefaults,
   kParse,
+  kFreshKey,
 };
 
 constexpr std::array<std::string_view, kForms> kFormNames = {"shared", "lock_free", "section"};
@@ -53,7 +54,7 @@ constexpr Argument kNeedsModule{"needs", SmallCaches::kModules};  // as above
 constexpr Argument kOutcome{"outcome", kOutcomeNames.size(), kOutcomeNames};
 constexpr Argument kKeyword{"keyword", SmallCaches::kKeywords};
 
-const std::array<OperationKind, 13> kOperations = {{
+const std::array<OperationKind, 14> kOperations = {{
     {"lookup", {kTable, kKey}, 2, 4},
     {"insert_default", {kTable, kKey}, 2, 3},
     {"replace", {kTable, kKey}, 2, 1},
@@ -67,10 +68,11 @@ const std::array<OperationKind, 13> kOperations = {{
     {"import", {kModule, kNeedsModule, kOutcome}, 3, 1},
     {"defaults", {}, 0, 1},
     {"parse", {kKeyword}, 1, 1},
+    {"fresh_key", {kTable}, 1, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 14> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
@@ -112,6 +114,10 @@ constexpr std::array<TwinOf<Defect>, 14> kTwinTable = {{
       "numpy/numpy#28143, on other metadata: one buffer record serves all exports, and is rewritten in place for the next",
       "wrong-value"},
      Defect::kRecordRewritten},
+    {{"key_not_kept",
+      "pybind/pybind11#5867, in a table: a key dies, and the next object at its address is answered with its value",
+      "wrong-value"},
+     Defect::kKeyNotKept},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
@@ -237,6 +243,9 @@ void PythonCacheSubject::ApplyToFunction(int thread, const Operation& operation)
       break;
     case kAddLoop:
       AddLoop(function, a[1]);
+      break;
+    case kFreshKey:
+      UseFreshKey(function);
       break;
     default:
       PyBuffer_Release(&held.view);

@@ -22,6 +22,7 @@ enum class Defect : std::uint8_t {
   kImportUnderLock,
   kErrorLeftPending,
   kRecordRewritten,
+  kKeyNotKept,
 };
 
 // Once, before the first execution.

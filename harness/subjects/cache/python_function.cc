@@ -39,11 +39,11 @@ const char* InvariantOf(int /*operation*/, int result) { return result == 0 ? "i
 constexpr const char* kNames[] = {"lookup", "insert_default", "replace"};
 constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kNames};
 
-// A call on the table, in the history; in the function's section if the form has one.
+// A call on the table, in the history. The caller has entered the function's section if the form has one.
 template <typename Step>
 const Implementation* Record(int thread, const Function& function, int key, HistoryCode code, int argument, Step step) {
   const int call = linearizability::Called(thread, function.number, key, code, argument);
-  const Implementation* answer = step(*function.table, KeyOf(key));
+  const Implementation* answer = step(*function.table, KeyOf(KeyObject(key)));
   linearizability::Returned(call, Look(answer, key));
   return answer;
 }
@@ -70,8 +70,8 @@ const Implementation* SetDefault(int thread, const Function& function, int key, 
   const Implementation* value = Record(thread, function, key, kInsertedDefault, mine->number, step);
   if (PyErr_Occurred() == nullptr) return value;
   oracle::Fail("protocol", "invariant 5",
-               "%c found no value for key %d, made one, and got an error because another thread was faster. Expected it to go on "
-               "with that thread's value.",
+               "%c offered a value for key %d and got an error because the table had one already. Expected it to go on with that "
+               "one.",
                'A' + thread, key);
 }
 
@@ -239,6 +239,29 @@ const Implementation* Call(int thread, Function& function, int key, const Resolv
   }
   Py_DECREF(mine);
   return value;
+}
+
+// CPython gives a new float the memory of the one that this thread freed last. So a key that is in the table although it died
+// is met again at once, as an object that it is not.
+void UseFreshKey(Function& function) {
+  PyObject* object = PyFloat_FromDouble(0.5);
+  CheckMemory(object != nullptr);
+  if (!Has(Defect::kKeyNotKept)) CheckMemory(PyList_Append(function.kept, object) == 0);
+  Value* mine = NewKept(function, kKeys);
+  {
+    std::optional<Section> section;
+    Enter(section, function);
+    if (function.table->Get(KeyOf(object)) != nullptr) {
+      oracle::Fail(
+          "wrong-value", "invariant 9",
+          "A key that was just made is in the table of function %d. Expected what owns the table to keep its keys alive, so "
+          "that their addresses are not given to others.",
+          function.number);
+    }
+    Look(function.table->SetDefault(KeyOf(object), mine), kKeys);
+  }
+  Py_DECREF(mine);
+  Py_DECREF(object);
 }
 
 void AddLoop(Function& function, int key) {

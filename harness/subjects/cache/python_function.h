@@ -31,7 +31,7 @@ struct Function : PyObject {
   Form form;              // never changed
   Table* table;           // owned
   PyObject* loops;        // owned; a dictionary from key to the one value that users added for it; entries are never removed
-  PyObject* kept;         // owned; a list of all other values that were ever offered to the table
+  PyObject* kept;         // owned; a list of all other values, and keys, that ever were in the table
   BufferRecord* records;  // guarded by the function's critical section; owned, a list that only grows
   char bytes[kRows * kColumns];  // what is exported
 };
@@ -52,6 +52,8 @@ const Implementation* Lookup(int thread, Function& function, int key);
 const Implementation* InsertDefault(int thread, Function& function, int key);
 void Replace(int thread, Function& function, int key);
 const Implementation* Call(int thread, Function& function, int key, const Resolver& resolver);
+// Inserts under a key that nobody has used before: an object that was just made.
+void UseFreshKey(Function& function);
 // Adds a loop unless there is one for that key.
 void AddLoop(Function& function, int key);
 

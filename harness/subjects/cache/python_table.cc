@@ -23,6 +23,7 @@ const void* Token(int table, std::size_t index) {
   static constexpr char kTokens[kMaxOwners][kMaxSize + 1] = {};
   return &kTokens[table][index];
 }
+const void* BucketToken(int table, std::size_t index) { return Token(table, index % kMaxSize); }
 
 std::size_t IndexOf(const Block& block, const Place& place) {
   return static_cast<std::size_t>(place.bucket - block.buckets.get());
@@ -53,7 +54,7 @@ const Implementation* ReplacePlainly(std::unique_ptr<Block>& block, const Key& k
 
 // Acquire: whoever stored this value wrote the bucket's key, and the object, before.
 const Implementation* LoadAcquiring(Block& block, std::size_t index, int table) {
-  HANDOFF_SYNC_POINT(Token(table, index), "load value");
+  HANDOFF_SYNC_POINT(BucketToken(table, index), "load value");
   return std::atomic_ref(block.buckets[index].value).load(std::memory_order_acquire);
 }
 
@@ -112,7 +113,7 @@ Block& LockFreeTable::MakeRoom(Block& block) {
 // With the mutex held. Makes an empty bucket full.
 void LockFreeTable::Fill(Block& block, const Place& place, const Key& key, const Implementation* value) {
   place.bucket->key = key;
-  HANDOFF_SYNC_POINT(Token(number_, IndexOf(block, place)), "store value");
+  HANDOFF_SYNC_POINT(BucketToken(number_, IndexOf(block, place)), "store value");
   // Release: a reader that sees the value sees the key and the object, too (invariant 7).
   std::atomic_ref(place.bucket->value).store(value, std::memory_order_release);
   ++block.used;
@@ -137,7 +138,7 @@ const Implementation* LockFreeTable::Replace(const Key& key, const Implementatio
   if (place.value == nullptr) {
     Fill(block, place, key, value);
   } else {
-    HANDOFF_SYNC_POINT(Token(number_, IndexOf(block, place)), "store value");
+    HANDOFF_SYNC_POINT(BucketToken(number_, IndexOf(block, place)), "store value");
     // Release, as above. The old value is not dropped: a reader may be about to use it (invariant 9).
     std::atomic_ref(place.bucket->value).store(value, std::memory_order_release);
   }

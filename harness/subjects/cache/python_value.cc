@@ -18,12 +18,10 @@ void Dealloc(PyObject* self) {
   Py_DECREF(value_type);
 }
 
-Key KeyAt(const PyObject* object) { return {{reinterpret_cast<std::uintptr_t>(object)}}; }
-
 // Where a table of 16 wants the key; its two lower bits are where one of 4 does.
 std::size_t BucketOf(const PyObject* object) {
   Block block(16);
-  return static_cast<std::size_t>(Probe(block, KeyAt(object), &LoadPlainly, 0).bucket - block.buckets.get());
+  return static_cast<std::size_t>(Probe(block, KeyOf(object), &LoadPlainly, 0).bucket - block.buckets.get());
 }
 
 PyObject* NewKeyType(int number) {
@@ -73,7 +71,7 @@ void MakeKeys() {
 }
 
 PyObject* KeyObject(int key) { return keys[key]; }
-Key KeyOf(int key) { return KeyAt(keys[key]); }
+Key KeyOf(const PyObject* object) { return {{reinterpret_cast<std::uintptr_t>(object)}}; }
 
 int KeyOfObject(const PyObject* object) {
   int key = 0;

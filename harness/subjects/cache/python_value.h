@@ -19,7 +19,7 @@ void MakeValueType();
 // want the same bucket in tables of 4, 8 and 16, wherever the interpreter has put them.
 void MakeKeys();
 PyObject* KeyObject(int key);  // borrowed
-Key KeyOf(int key);
+Key KeyOf(const PyObject* object);
 // The number of that key.
 int KeyOfObject(const PyObject* object);
 
