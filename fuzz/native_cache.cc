@@ -1,5 +1,5 @@
-// Threads race to look up, fill, replace, grow and drop the caches of a native library. Does not cover Python: waiting for a lock
-// with a thread state attached, and objects that an interpreter owns.
+// Threads race to look up, fill, replace, grow and drop the caches of a native library, detached or attached to a modelled
+// interpreter whose world may be stopped. Does not cover real objects of an interpreter: see native_cache_python.
 #include "harness/run/target.h"
 #include "harness/subjects/cache/cache.h"
 
@@ -10,8 +10,9 @@ const Target& TheTarget() {
     Target t;
     t.name = "native_cache";
     t.summary =
-        "Looks up, fills, replaces, grows and drops native caches from several threads and compares them with a sequential map. "
-        "Does not cover Python: locks that are waited for attached.";
+        "Looks up, fills, replaces, grows and drops native caches from several threads, some of them attached to a modelled "
+        "interpreter whose world is stopped, and compares them with a sequential map; exports and releases buffers. Does not "
+        "cover real Python objects.";
     t.carrier = schedule::Carrier::kFiber;
     t.alphabet = cache::NativeCache::Operations();
     t.twins = cache::NativeCache::Twins();

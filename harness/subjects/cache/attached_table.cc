@@ -1,5 +1,8 @@
 #include "harness/subjects/cache/attached_table.h"
 
+#include <optional>
+
+#include "harness/subjects/cache/defect.h"
 #include "harness/subjects/cache/detached_lock.h"
 
 namespace handoff::cache {
@@ -30,7 +33,8 @@ void DetachedTable::Grow(int thread) {
 // --- critical section ---
 
 const Implementation* SectionTable::Get(int thread, const Key& key) {
-  const CriticalSection section(thread, locks->section);
+  std::optional<CriticalSection> section;
+  if (!Has(Defect::kReaderOutsideSection)) section.emplace(thread, locks->section);
   return table_.Get(key);
 }
 

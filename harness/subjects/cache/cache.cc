@@ -129,7 +129,7 @@ Owner* NativeCache::Join(int thread, Form form) {
   Owner* replaced = nullptr;
   Owner* joined = nullptr;
   {
-    const std::lock_guard lock(newest.mutex);
+    const std::scoped_lock lock(newest.mutex);
     if (newest.owner->number <= had) replaced = std::exchange(newest.owner, NewOwnerOf(form));
     joined = Retain(newest.owner);
   }

@@ -21,7 +21,7 @@ class ObjectLock {
   bool TryTake() { return mutex_.try_lock(); }
   void Give() { mutex_.unlock(); }
   // Until it was free once. Does not take it, so a thread that has to attach afterwards holds nothing.
-  void WaitUntilFree() { const std::lock_guard lock(mutex_); }
+  void WaitUntilFree() { const std::scoped_lock lock(mutex_); }
 
  private:
   std::mutex mutex_;

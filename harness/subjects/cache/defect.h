@@ -46,6 +46,7 @@ enum class Defect : std::uint8_t {
   kRecordFreedAtRelease,
   kGivenAfterExit,
   kRecordChangedInPlace,
+  kReaderOutsideSection,
 };
 
 // Once, before the first execution.

@@ -11,7 +11,7 @@ namespace handoff::cache {
 template <typename Lock>
 class Holding {
  public:
-  using Mutex = typename Lock::mutex_type;
+  using Mutex = Lock::mutex_type;
 
   Holding(int thread, Mutex& mutex) : Holding(thread, mutex, std::defer_lock) { Take(); }
   // Takes nothing yet, and nothing at all unless Take is called.

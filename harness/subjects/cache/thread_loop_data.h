@@ -1,7 +1,7 @@
 // The other correct form of the free list of loop data: one list for each thread, without a lock.
 //
 // Its difficulty is the end of a thread. Destructors of thread-local variables run one after another, and one that runs after the
-// list's own may still give an entry back; a list that was destroyed must not take it (numpy/numpy#30673, where it leaked).
+// list's own may still give an entry back; a list that was destroyed must not take it (compare numpy/numpy#30673, a leak).
 // Fibers share thread-local storage, so the lists are an array here, and an operation stands for the end of a thread; its next
 // call is a new thread's.
 #pragma once

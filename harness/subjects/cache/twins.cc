@@ -7,7 +7,7 @@
 namespace handoff::cache {
 namespace {
 
-constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 39> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -105,13 +105,18 @@ constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
       "smallest breach of the buffer records' rule: a record is freed with the first buffer that has it, not with the array",
       "address"},
      Defect::kRecordFreedAtRelease},
-    {{"given_after_exit", "numpy/numpy#30673: an entry is given back to a thread's free list after the list's destructor has run",
+    {{"given_after_exit",
+      "smallest breach of a thread's end, after numpy/numpy#30673: an entry is given back to its free list when that was "
+      "destroyed",
       "missing-delete"},
      Defect::kGivenAfterExit},
     {{"record_changed_in_place",
       "smallest breach of the buffer records' rule: an export writes its layout into the record that other buffers have",
       "wrong-value"},
      Defect::kRecordChangedInPlace},
+    {{"reader_outside_section", "smallest breach of the critical section's form: a lookup by itself does not enter the section",
+      "thread"},
+     Defect::kReaderOutsideSection},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
