@@ -76,7 +76,7 @@ constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
-      "livelock"},
+      "deadlock"},
      Defect::kReaderWaitsAttached},
     {{"insert_fails_when_present",
       "numpy/numpy#26690 and numpy/numpy#27386: two threads miss, and the second to insert its value gets an error", "protocol"},
