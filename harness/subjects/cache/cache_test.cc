@@ -29,6 +29,29 @@ TEST(NativeCache, TwinsHaveNamesOfTheirOwn) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
+// Makes the twin of that name, and runs all seeds in turn.
+void RunTwin(const std::string& name) {
+  const auto twins = NativeCache::Twins();
+  const auto twin = std::find_if(twins.begin(), twins.end(), [&name](const Twin& t) { return t.name == name; });
+  ASSERT_NE(twin, twins.end());
+  const auto subject = NativeCache::Make(static_cast<int>(twin - twins.begin()));
+  for (const Case& c : Seeds()) RunInTurn(*subject, c);
+}
+
+// The invariants that break without any interleaving; the others are the fuzzer's.
+TEST(NativeCacheDeathTest, TwinsBreakTheInvariantThatTheyAreNamedAfter) {
+  EXPECT_DEATH(RunTwin("replace_counts_twice"), "protocol invariant 6");
+  EXPECT_DEATH(RunTwin("grows_fourfold"), "protocol invariant 7");
+  EXPECT_DEATH(RunTwin("replace_copies_table"), "protocol invariant 8");
+  EXPECT_DEATH(RunTwin("shrinks_retained_table"), "protocol invariant 8");
+  EXPECT_DEATH(RunTwin("replaced_value_freed"), "delete-while-held invariant 9");
+  EXPECT_DEATH(RunTwin("callback_under_table_lock"), "lock-order invariant 10: . runs a callback");
+  EXPECT_DEATH(RunTwin("attaches_with_table_lock"), "lock-order invariant 10: . waits to attach");
+  EXPECT_DEATH(RunTwin("reads_under_writers_lock"), "lock-order invariant 10: . waits for a table's lock");
+  EXPECT_DEATH(RunTwin("last_drop_keeps_owner"), "missing-delete invariant 11");
+  EXPECT_DEATH(RunTwin("given_after_exit"), "missing-delete free list");
+}
+
 const Implementation kImplementation = {1, 0, nullptr};
 
 TEST(Block, ACountThatIsWrongBreaksInvariant6) {
