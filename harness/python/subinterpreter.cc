@@ -9,6 +9,15 @@ namespace {
 PyInterpreterState* sub = nullptr;
 PyThreadState* first_state = nullptr;  // the subinterpreter's own; detached, and keeps it alive
 
+// Owned by the subinterpreter; null unless UseSubinterpreterState was called.
+thread_local PyThreadState* lasting_state = nullptr;
+
+PyThreadState* NewState() {
+  PyThreadState* state = PyThreadState_New(sub);
+  if (state == nullptr) oracle::Fail("harness", "", "CPython could not make a thread state: memory is short.");
+  return state;
+}
+
 }  // namespace
 
 void MakeSubinterpreter(void (*setup)()) {
@@ -31,20 +40,36 @@ void MakeSubinterpreter(void (*setup)()) {
 void EndSubinterpreter() {
   if (sub == nullptr) return;
   PyThreadState* main = PyThreadState_Swap(first_state);
+  // Py_EndInterpreter wants to be alone.
+  while (PyThreadState* other = PyInterpreterState_ThreadHead(sub)) {
+    if (other == first_state) other = PyThreadState_Next(other);
+    if (other == nullptr) break;
+    PyThreadState_Clear(other);
+    PyThreadState_Delete(other);
+  }
   Py_EndInterpreter(first_state);
   sub = nullptr;
   PyThreadState_Swap(main);
 }
 
+void UseSubinterpreterState() {
+  if (sub == nullptr) return;
+  // The interpreter's first state is the main thread's.
+  lasting_state = first_state->thread_id == PyThread_get_thread_ident() ? first_state : NewState();
+}
+
 bool RunInSubinterpreter(void (*work)(void* context), void* context) {
   if (sub == nullptr) return false;
   PyThreadState* own = PyThreadState_GetUnchecked() != nullptr ? PyEval_SaveThread() : nullptr;
-  PyThreadState* state = PyThreadState_New(sub);
-  if (state == nullptr) oracle::Fail("harness", "", "CPython could not make a thread state: memory is short.");
+  PyThreadState* state = lasting_state != nullptr ? lasting_state : NewState();
   PyEval_RestoreThread(state);
   work(context);
-  PyThreadState_Clear(state);
-  PyThreadState_DeleteCurrent();
+  if (state == lasting_state) {
+    PyEval_SaveThread();
+  } else {
+    PyThreadState_Clear(state);
+    PyThreadState_DeleteCurrent();
+  }
   if (own != nullptr) PyEval_RestoreThread(own);
   return true;
 }

@@ -79,6 +79,14 @@ bool RunInside(int thread, int interpreter, void (*work)(void* context), void* c
   return interpreter == kSub ? python::RunInSubinterpreter(Enter, &entry) : RunInMain(entry);
 }
 
+void RunOwnBytecode() {
+  PyObject* globals = PyDict_New();
+  PyObject* result = globals == nullptr ? nullptr : PyRun_String("None", Py_eval_input, globals, globals);
+  if (result == nullptr) oracle::Fail("harness", "", "Expected the program `None` to run, found an exception: is memory short?");
+  Py_DECREF(result);
+  Py_DECREF(globals);
+}
+
 CalledByPython::CalledByPython() { lock_order::Got(this_thread, nodes[Here()]); }
 CalledByPython::~CalledByPython() { lock_order::Gave(this_thread, nodes[Here()]); }
 

@@ -40,6 +40,9 @@ bool Inside(int thread, int interpreter, Work work) {
   return RunInside(thread, interpreter, [](void* context) { (*static_cast<Work*>(context))(); }, std::addressof(work));
 }
 
+// As python::RunBytecode, which is for the main interpreter, in the one that the thread is attached to.
+void RunOwnBytecode();
+
 // While it lives the lock order knows that the thread is attached, though not by RunInside: CPython has called it.
 class CalledByPython {
  public:

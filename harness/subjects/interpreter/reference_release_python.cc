@@ -135,10 +135,11 @@ class ReleaseSubject final : public Subject {
   void Start(int thread) override {
     python::MakeThreadState(thread);
     UseOwnState(thread);
+    python::UseSubinterpreterState();
   }
   void Apply(int thread, Operation operation) override;
   bool NeedsFinish() override;
-  void Finish(int thread) override { python::Drain(thread); }
+  void Finish(int thread) override;
   void End() override;
   void BeforeFork() override { python::BeforeFork(); }
   void AfterForkParent() override { python::AfterForkParent(); }
@@ -208,6 +209,7 @@ void ReleaseSubject::Begin(const Case& c) {
     python::AttachMain();
     python::MakeSubinterpreter([] { python_release::CloseAtExit(kSub); });
     python::DetachMain();
+    python::UseSubinterpreterState();
   }
   first_ = false;
   threads_ = static_cast<int>(c.threads.size());
@@ -404,15 +406,14 @@ void ReleaseSubject::LeaveReferences(void* self) {
   Py_DECREF(left);
 }
 
-// The same for the subinterpreter alone; the main one goes on, and ends when all is judged.
+// The same for the subinterpreter alone. The main one ends when all is done, and merges the counts of objects whose thread is not
+// in the child.
 void ReleaseSubject::EndSubinterpreterOnly(void* self) {
   auto& subject = *static_cast<ReleaseSubject*>(self);
   python::EndSubinterpreter();
   PyThreadState* state = PyEval_SaveThread();
   subject.RunLate();
   PyEval_RestoreThread(state);
-  Py_MakePendingCalls();
-  release_watch::Judge();
 }
 
 // Each release has one end, also those that come too late, and no thread is left blocked: the child gets to its own end.
@@ -420,13 +421,12 @@ void ReleaseSubject::FinalizeInChild() {
   const int which = finalize_.load(std::memory_order_relaxed);
   after_end_ = true;
   const auto after = [](void* self) {
-    static_cast<ReleaseSubject*>(self)->RunLate();
+    auto& subject = *static_cast<ReleaseSubject*>(self);
+    if (subject.finalize_.load(std::memory_order_relaxed) != kSubinterpreter) subject.RunLate();
     release_watch::Judge();
   };
   const auto before = which == kAllWithReferences ? LeaveReferences : which == kSubinterpreter ? EndSubinterpreterOnly : nullptr;
-  const auto nothing = [](void*) {};
-  const auto how =
-      which == kSubinterpreter ? python::FinalizeInChild(before, nothing, this) : python::FinalizeInChild(before, after, this);
+  const auto how = python::FinalizeInChild(before, after, this);
   after_end_ = false;
   python::JudgeAfterFinalization(how, "S2", "A release");
 }
@@ -443,6 +443,11 @@ bool ReleaseSubject::NeedsFinish() {
   DrainQueues();
   python_reference::Reclaim();
   return python_reference::Alive() > 0 && rounds_ <= kMaxRounds;
+}
+
+// In both interpreters: each has a queue of its own for the objects of each of its threads.
+void ReleaseSubject::Finish(int thread) {
+  for (int i = 0; i < kInterpreters; ++i) Inside(thread, i, RunOwnBytecode);
 }
 
 void ReleaseSubject::End() {
