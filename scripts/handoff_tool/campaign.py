@@ -263,9 +263,11 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
     for job in jobs:
         lines += [f"{job.target.name} ({job.sanitizer}): {job.said}"] if job.said else []
         for signature, folder in job.found.items():
-            lines.append(
-                f"{job.target.name} ({job.sanitizer}): {signature}\n    replay it: scripts/handoff replay {_short(folder)}"
-            )
+            lines += [
+                f"{job.target.name} ({job.sanitizer}): {signature}",
+                f"    read it: {_short(folder / findings.REPORT)}",
+                f"    replay it: scripts/handoff replay {_short(folder)}",
+            ]
     total = sum(len(job.found) for job in jobs)
     count = f"{total} finding{'' if total == 1 else 's'}"
     ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {count}"

@@ -1,5 +1,6 @@
 """What a campaign found: one folder a signature and twin under findings/<target>/, and the way back from a file to its target."""
 
+import difflib
 import fcntl
 import hashlib
 import json
@@ -16,6 +17,7 @@ from handoff_tool.places import ROOT, write_atomically
 FOLDER = ROOT / "findings"
 META, REPORT = "meta.json", "report.txt"
 LARGEST = 1_000_000  # bytes: a case with everything that the limits allow takes a tenth of that
+COMMENTS = ("target", "twin", "sanitizer", "carrier")  # what is read from those of a text case
 TEXT, BINARY = b"handoff case", b"\xca\x5e"  # how the two forms of a case begin
 
 
@@ -66,10 +68,15 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         for old in case_files(folder):
             if old != place:
                 old.unlink()
-        shown = place.relative_to(ROOT) if place.is_relative_to(ROOT) else place
-        (folder / REPORT).write_text(report.replace(str(case), str(shown)))  # the command under REPLAY names it
+        (folder / REPORT).write_text(_moved(report, case, place.relative_to(ROOT) if place.is_relative_to(ROOT) else place))
         write_atomically(folder / META, json.dumps(facts, indent=1) + "\n")
         return folder, not known
+
+
+def _moved(report: str, case: Path, place: Path) -> str:
+    """The report of a case that now lies elsewhere. Commands name the folder, where the next file will replace this one."""
+    lines = report.splitlines(keepends=True)
+    return "".join(line.replace(str(case), str(place.parent if "scripts/handoff " in line else place)) for line in lines)
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -105,6 +112,7 @@ def resolve(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
         inside = case_files(path) or [case for meta in sorted(path.rglob(META)) for case in case_files(meta.parent)]
+        inside = inside or [file for file in sorted(path.rglob("*.txt")) if file.is_file() and _begins(file).startswith(TEXT)]
         if not inside:
             raise Failure(f"{name}: expected a case file, or a folder with cases or findings in it, found a folder without any.")
         return inside
@@ -113,6 +121,22 @@ def resolve(name: str) -> list[Path]:
     if path.name in (META, REPORT):
         raise Failure(f"{name}: expected a case file, found what is kept beside one; name the folder {path.parent} instead.")
     return [path]
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
+
+
+def misspelt(path: Path) -> str:
+    """A comment of a text case whose first word is nearly one of those that are read, or ""."""
+    head = _begins(path)
+    words = re.findall(r"^#\s*(\w+):", head.decode(errors="replace"), re.M) if head.startswith(TEXT) else []
+    for word in words:
+        near = difflib.get_close_matches(word, COMMENTS, cutoff=0.7)
+        if near and word not in COMMENTS:
+            return f"{path}: expected a comment that begins with '# {near[0]}:', found '# {word}:'."
+    return ""
 
 
 def read(path: Path) -> str:
@@ -143,10 +167,9 @@ def origin(path: Path) -> Origin:
         for top in ("findings", "corpus"):
             if top in parts[:-2]:
                 found.target = parts[len(parts) - 1 - parts[::-1].index(top) + 1]
-    with path.open("rb") as file:
-        head = file.read(4096)
+    head = _begins(path)
     if head.startswith(TEXT):
-        for name, value in re.findall(r"^#\s*(target|twin|sanitizer|carrier):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
+        for name, value in re.findall(rf"^#\s*({'|'.join(COMMENTS)}):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
             if not getattr(found, name):
                 setattr(found, name, value)
     return found

@@ -1,6 +1,7 @@
 """The parser: verbs, their flags, and one place that turns an outcome into an exit code."""
 
 import argparse
+import contextlib
 import fcntl
 import json
 import os
@@ -41,25 +42,22 @@ def one_of(kind: str, valid: Sequence[str]) -> Callable[[str], str]:
     return check
 
 
-def positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found {text}")
-    return value
+def number(what: str, kind: Callable[[str], Any], least: float, most: float) -> Callable[[str], Any]:
+    """A flag's type: a number of that kind from `least` to `most`."""
+
+    def check(text: str) -> Any:
+        with contextlib.suppress(ValueError):
+            if least <= (value := kind(text)) <= most:
+                return value
+        raise argparse.ArgumentTypeError(f"expected {what}, found {text}")
+
+    return check
 
 
-def count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text}")
-    return value
-
-
-def byte(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 255:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 255, found {text}")
-    return value
+positive = number("a number of seconds above 0", float, 1e-3, 1e9)
+count = number("a number from 1", int, 1, 10**9)
+byte = number("a number from 0 to 255", int, 0, 255)
+seed = number("a number of 32 bits", int, -(2**31), 2**32 - 1)  # libFuzzer aborts at one that its own type does not hold
 
 
 def parser() -> Parser:
@@ -106,7 +104,7 @@ def parser() -> Parser:
     added.add_argument(
         "--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)"
     )
-    added.add_argument("--seed", metavar="N", type=_seed, help="libFuzzer's seed")
+    added.add_argument("--seed", metavar="N", type=seed, help="libFuzzer's seed")
     added.add_argument("--twin", metavar="T", help="run this broken twin instead of the safe subject")
     added.add_argument(
         "--strategy",
@@ -179,20 +177,13 @@ def _read(words: list[str]) -> argparse.Namespace:
     return args
 
 
-def _warn_of_variables() -> None:
+def _warn_of_variables(args: argparse.Namespace) -> None:
     """They are for targets that are run by hand; a verb takes none of them over, or a replay would not be one."""
     found = [name for name in targets.Choices("x", "x", "x", "x", "x").environment() if os.environ.get(name)]
     if found:
-        flags = ", ".join("--" + name.removeprefix("HANDOFF_").lower() for name in found)
-        print(f"handoff: {', '.join(found)} in the environment: ignored; use {flags}.", file=sys.stderr)
-
-
-def _seed(word: str) -> int:
-    """libFuzzer aborts at a number that its own type does not hold."""
-    seed = int(word)
-    if not -(2**31) <= seed < 2**32:
-        raise argparse.ArgumentTypeError(f"expected a number of 32 bits, found {word}")
-    return seed
+        flags = [flag for name in found if hasattr(args, flag := name.removeprefix("HANDOFF_").lower())]
+        use = f"; use {', '.join('--' + flag for flag in flags)}" if flags else ""
+        print(f"handoff: {', '.join(found)} in the environment: ignored{use}.", file=sys.stderr)
 
 
 def open_closed_streams() -> None:
@@ -229,7 +220,7 @@ def main(words: list[str]) -> int:
         try:
             args = _read(words)
             machine.raise_address_space_limit()
-            _warn_of_variables()
+            _warn_of_variables(args)
             return int(args.function(args, Cache.find(args.cache)))
         except Usage as failure:
             return end(str(failure), FAILED)

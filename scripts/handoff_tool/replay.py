@@ -38,9 +38,12 @@ def locate(path: Path, flags: findings.Origin) -> findings.Origin:
         raise Failure(
             f"{path}: its target cannot be told from its place; give --target, one of: {', '.join(targets.declared())}."
         )
-    choose("target", origin.target, targets.declared())
-    if origin.sanitizer:
-        choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
+    try:
+        choose("target", origin.target, targets.declared())
+        if origin.sanitizer:
+            choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
+    except Failure as failure:
+        raise Failure(f"{path}: {failure}") from failure
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
     origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
     return origin
@@ -115,7 +118,8 @@ def summary(results: list[Result]) -> dict[str, Any]:
 def verdict(result: Result) -> str:
     where = f"{result.origin.target}, {result.origin.sanitizer}" + (f", twin {result.origin.twin}" if result.origin.twin else "")
     if not result.replayed:
-        return f"{result.file.name}: did not fail again in {result.of} fresh process{'' if result.of == 1 else 'es'} ({where})."
+        again = " again" if result.origin.signature else ""
+        return f"{result.file.name}: did not fail{again} in {result.of} fresh process{'' if result.of == 1 else 'es'} ({where})."
     names = sorted({NAMES.get(code, str(code)) for code in result.codes if code in _FAILING})
     return f"{result.file.name}: {result.replayed} of {result.of} failed again ({where}; {', '.join(names)})."
 

@@ -132,7 +132,8 @@ def _ctest(stage: Stage, cache: Cache, preset: str, environment: dict[str, str])
         if status in ("disabled", "notrun") and case.find("skipped") is not None:
             stage.skipped += 1
             continue
-        printed = (case.findtext("system-out") or "").strip().splitlines()[-40:]
+        printed = (case.findtext("system-out") or "").strip().splitlines()
+        printed = [line for line in printed if line.startswith("[  FAILED  ]")][:20] + printed[-40:]
         stage.judge(status == "run", "\n    ".join([f"{case.get('name')} (all output: {log})", *printed]))
 
 
@@ -142,7 +143,13 @@ def _canaries(stage: Stage, everything: dict[str, targets.Target]) -> None:
 
 
 def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) -> None:
-    """A few seconds of fuzzing for each safe target: it must start, run, and find nothing."""
+    """A few seconds of fuzzing for each safe target: it must start, run, and find nothing. What of its corpus cannot be read the
+    fuzzer skips; so every case is run once first."""
+    for target in everything.values():
+        sanitizer, binary = next(iter(target.binaries.items()))
+        if cases := [case for place in targets.seeds(target.name) for case in findings.case_files(place)]:
+            code, said = process.run(binary, ["-artifact_prefix=/dev/null/", *cases], {}, ROOT, TEST_LIMIT)
+            stage.judge(code == CLEAN, f"{target.name} ({sanitizer}), its seeds: exit {code}: {_reason(said)}")
     jobs = [campaign.Job(target, sanitizer) for target in everything.values() for sanitizer in target.binaries]
     plan = campaign.Plan(SMOKE_SECONDS, 1, targets.Choices())
     interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=True))
@@ -177,7 +184,7 @@ def _committed(target: str) -> list[Path]:
 def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
     """An empty or misspelt file would pass for ever, and so would one that names a twin or a sanitizer that does not exist."""
     try:
-        odd = findings.read(path)
+        odd = findings.read(path) or findings.misspelt(path)
         origin = findings.origin(path)
         if odd:
             raise Failure(odd)
@@ -192,8 +199,13 @@ def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
 
 
 def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:
-    code, _ = process.run(binary, ["-artifact_prefix=/dev/null/", path], {}, ROOT, replay.LIMIT)
-    return code == CLEAN, f"{path} fails on the safe target ({sanitizer}), exit {code}"
+    code, said = process.run(binary, ["-artifact_prefix=/dev/null/", path], {}, ROOT, replay.LIMIT)
+    return code == CLEAN, f"{path} fails on the safe target ({sanitizer}), exit {code}: {_reason(said)}"
+
+
+def _reason(said: list[str]) -> str:
+    """What a target says last that is not blank: the sentence of an error, the signature of a finding."""
+    return next((line for line in reversed(said) if line.strip()), "it printed nothing")
 
 
 def _twin(stage: Stage, target: targets.Target, path: Path) -> None:
@@ -203,8 +215,9 @@ def _twin(stage: Stage, target: targets.Target, path: Path) -> None:
     sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
     for sanitizer in sanitizers:
         chosen = findings.Origin(target.name, sanitizer, origin.twin, origin.carrier)
-        code, _ = replay.once(path, chosen)
-        stage.judge(code != CLEAN and code != FAILED, f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}")
+        code, output = replay.once(path, chosen)
+        note = f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}: {output.last_line()}"
+        stage.judge(code != CLEAN and code != FAILED, note)
 
 
 def summary(stages: list[Stage]) -> dict[str, Any]:
@@ -212,7 +225,8 @@ def summary(stages: list[Stage]) -> dict[str, Any]:
         {"stage": s.name, "passed": s.passed, "failed": s.failed, "skipped": s.skipped, "seconds": round(s.seconds, 1)}
         for s in stages
     ]
-    return {"rows": rows, "passed": sum(s.passed for s in stages), "failed": sum(s.failed for s in stages)}
+    notes = [f"{s.name}: {note}" for s in stages for note in s.notes]
+    return {"rows": rows, "passed": sum(s.passed for s in stages), "failed": sum(s.failed for s in stages), "failures": notes}
 
 
 def closing(stages: list[Stage]) -> str:

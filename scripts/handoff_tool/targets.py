@@ -98,7 +98,11 @@ def missing(sanitizer: str) -> bool:
 
 
 def check(binary: Path, choices: Choices) -> None:
-    """Fails with the target's own sentence where it does not take these choices."""
+    """Fails where the target does not take these choices; of a carrier that it does not take it knows the reason itself."""
+    if choices.twin:
+        choose(f"twin of {binary.name},", choices.twin, [twin["name"] for twin in _describe(binary).get("twins", [])])
+    if choices.carrier:
+        choose("carrier", choices.carrier, CARRIERS)
     answer = subprocess.run(
         command(binary), capture_output=True, text=True, env=environment(choices.environment() | {"HANDOFF_DESCRIBE": "1"})
     )

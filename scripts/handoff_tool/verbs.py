@@ -130,8 +130,12 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     progress = Progress(len(lacking), cache.logs)
     for sanitizer, target in lacking:
         builds.build(cache, sanitizer, [target], progress)
-    for sanitizer, target, twin, carrier in sorted({(o.sanitizer, o.target, o.twin, o.carrier) for _, o in located}):
-        targets.check(builds.binary(target, sanitizer), targets.Choices(twin=twin, carrier=carrier))
+    ways = {(o.sanitizer, o.target, o.twin, o.carrier): path for path, o in located}
+    for (sanitizer, target, twin, carrier), path in sorted(ways.items()):
+        try:
+            targets.check(builds.binary(target, sanitizer), targets.Choices(twin=twin, carrier=carrier))
+        except Failure as failure:
+            raise Failure(f"{path}: {failure}") from failure
     for note in notes:
         print(note, file=sys.stderr)
     return located

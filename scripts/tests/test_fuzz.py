@@ -115,7 +115,7 @@ class Fuzz(World):
         with mock.patch.object(builds, "build", build):
             code, _, err = self.run_command("fuzz", "queue", "exchange", "--twin", "nope")
         self.assertEqual((1, [("thread", ["queue"])]), (code, built))
-        self.assertIn("queue: HANDOFF_TWIN: expected one of double_delete", err)
+        self.assertIn("Unknown twin of queue, 'nope'; expected one of: double_delete", err)
 
     def test_an_error_is_shown_in_the_targets_own_words_and_not_called_a_search(self) -> None:
         code, out, _ = self.fuzz("usage")

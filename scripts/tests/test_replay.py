@@ -38,7 +38,7 @@ class Replay(World):
     def test_a_clean_file_exits_0_and_says_so(self) -> None:
         code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/one", "fine"))
         self.assertEqual(0, code)
-        self.assertIn("did not fail again in 3 fresh processes", out)
+        self.assertIn("did not fail in 3 fresh processes", out)
 
     def test_a_text_case_names_its_twin_and_sanitizer_in_comments(self) -> None:
         case = self.case(
@@ -51,6 +51,12 @@ class Replay(World):
             tuple(json.loads(out)["files"][0][k] for k in ("sanitizer", "twin", "signature")),
         )
 
+    def test_a_folder_of_the_corpus_stands_for_the_text_cases_below_it(self) -> None:
+        self.case("corpus/exchange/seed/one.txt", "handoff case 1\ncrash\n")
+        self.case("corpus/exchange/regression/two.txt", "handoff case 1\n")
+        code, out, _ = self.run_command("replay", "--json", str(self.folder / "corpus" / "exchange"))
+        self.assertEqual((77, ["two.txt", "one.txt"]), (code, [Path(found["file"]).name for found in json.loads(out)["files"]]))
+
     def test_a_file_from_elsewhere_needs_a_target(self) -> None:
         case = self.case("elsewhere", "crash")
         code, _, err = self.run_command("replay", case)
@@ -62,7 +68,7 @@ class Replay(World):
         case = self.case("corpus/exchange/seed/one", "crash")
         for words, expected in (
             (["/nowhere"], "found nothing there"),
-            ([case, "--twin", "nope"], "exchange: HANDOFF_TWIN: expected one of double_delete, found 'nope'"),
+            ([case, "--twin", "nope"], "seed/one: Unknown twin of exchange, 'nope'; expected one of: double_delete"),
             ([case, "--target", "exchang"], "expected one of: exchange. Did you mean 'exchange'?"),
             ([str(self.folder / "corpus")], "found a folder without any"),
         ):

@@ -1,5 +1,6 @@
 """The suite: it counts what its stages say, goes on behind a failure, and ends with the plain line."""
 
+import json
 from unittest import mock
 
 from handoff_tool import builds, canaries, setup, suite
@@ -73,3 +74,22 @@ class Suite(World):
             code, _, err = self.run_command("test")
         self.assertEqual(1, code)
         self.assertIn("does not fail on twin double_delete", err)
+
+    def test_a_case_that_cannot_be_read_fails_with_its_reason(self) -> None:
+        self.target("exchange")
+        folder = self.folder / "corpus" / "exchange" / "regression"
+        folder.mkdir(parents=True)
+        (folder / "slip").write_text("handoff case 1\n# twni: double_delete\n")
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        self.assertEqual(1, code)
+        self.assertIn("expected a comment that begins with '# twin:', found '# twni:'", json.loads(out)["failures"][0])
+
+    def test_seeds_are_read_before_they_are_fuzzed(self) -> None:
+        self.target("exchange")
+        folder = self.folder / "corpus" / "exchange" / "seed"
+        folder.mkdir(parents=True)
+        (folder / "bad").write_text("crash")
+        with mock.patch.object(suite, "SMOKE_SECONDS", 1.0):
+            code, _, err = self.run_command("test", "--only", "smoke")
+        self.assertEqual(1, code)
+        self.assertIn("exchange (thread), its seeds: exit 77: DEDUP_TOKEN: double-delete--safe", err)
