@@ -38,6 +38,7 @@ enum Code : std::uint8_t {
   kDefaults,
   kParse,
   kFreshKey,
+  kCycle,
 };
 
 constexpr std::array<std::string_view, kForms> kFormNames = {"shared", "lock_free", "section"};
@@ -54,7 +55,7 @@ constexpr Argument kNeedsModule{"needs", SmallCaches::kModules};  // as above
 constexpr Argument kOutcome{"outcome", kOutcomeNames.size(), kOutcomeNames};
 constexpr Argument kKeyword{"keyword", SmallCaches::kKeywords};
 
-const std::array<OperationKind, 14> kOperations = {{
+const std::array<OperationKind, 15> kOperations = {{
     {"lookup", {kTable, kKey}, 2, 4},
     {"insert_default", {kTable, kKey}, 2, 3},
     {"replace", {kTable, kKey}, 2, 1},
@@ -69,10 +70,11 @@ const std::array<OperationKind, 14> kOperations = {{
     {"defaults", {}, 0, 1},
     {"parse", {kKeyword}, 1, 1},
     {"fresh_key", {kTable}, 1, 1},
+    {"cycle", {kTable}, 1, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
@@ -93,7 +95,8 @@ constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
       "the table of numpy 2.1.2: a critical section is thought to be held while a resolver runs, which lets it go",
       "linearizability"},
      Defect::kSectionAssumedHeld},
-    {{"value_not_kept", "smallest breach of invariant 9, after numpy/numpy#32531: the table borrows what nobody owns", "address"},
+    {{"value_not_kept", "smallest breach of invariant 9, after numpy/numpy#32531: the table borrows what nobody owns",
+      "delete-while-held"},
      Defect::kValueNotKept},
     {{"loop_checked_then_set", "numpy/numpy#31112: two threads find no loop for a key, and both add one", "protocol"},
      Defect::kLoopCheckedThenSet},
@@ -118,12 +121,26 @@ constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
       "pybind/pybind11#5867, in a table: a key dies, and the next object at its address is answered with its value",
       "wrong-value"},
      Defect::kKeyNotKept},
+    {{"collector_clears_values",
+      "smallest breach of invariant 9 by the collector's protocol: it knows the values of a dead function and empties them first",
+      "delete-while-held"},
+     Defect::kCollectorClearsValues},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // Rounds of Finish: what one thread's drain ends may leave work for another.
 constexpr int kMaxRounds = 8;
+
+// Leaves whatever lives as long as the process out of collections: each would look at all of it, thousands of objects.
+void FreezeHeap() {
+  PyObject* gc = PyImport_ImportModule("gc");
+  CheckMemory(gc != nullptr);
+  PyObject* answer = PyObject_CallMethod(gc, "freeze", nullptr);
+  CheckMemory(answer != nullptr);
+  Py_DECREF(answer);
+  Py_DECREF(gc);
+}
 
 class PythonCacheSubject final : public Subject {
  public:
@@ -178,6 +195,7 @@ void PythonCacheSubject::Initialize(const char* argv0) {
   MakeKeys();
   MakeFunctionType();
   SmallCaches::MakeModules();
+  FreezeHeap();
   python::DetachMain();
 }
 
@@ -246,6 +264,9 @@ void PythonCacheSubject::ApplyToFunction(int thread, const Operation& operation)
       break;
     case kFreshKey:
       UseFreshKey(function);
+      break;
+    case kCycle:
+      MakeCycle(function);
       break;
     default:
       PyBuffer_Release(&held.view);
@@ -355,7 +376,8 @@ bool PythonCacheSubject::NeedsFinish() {
   }
   if (!cpython::watch::Outstanding()) return false;
   python::AttachMain();
-  python::RunBytecode();
+  // Most often the threads have only to be drained, and a collection costs as much as a few executions.
+  rounds_ <= 2 ? python::RunBytecode() : python::Collect();
   python::DetachMain();
   return cpython::watch::Outstanding() && rounds_ <= kMaxRounds;
 }

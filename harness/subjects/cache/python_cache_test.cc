@@ -45,6 +45,16 @@ TEST(PythonWatch, AnObjectIsFreedOnceAndNotUsedAfterwards) {
   EXPECT_DEATH(cpython::watch::Gone(number), "double-delete invariant 11: Value 1");
 }
 
+TEST(PythonWatch, AValueOutlivesTheTableThatItWasOfferedTo) {
+  cpython::watch::Reset();
+  const int function = cpython::watch::Made(cpython::watch::Kind::kFunction);
+  const int value = cpython::watch::Made(cpython::watch::Kind::kValue);
+  cpython::watch::Offered(value, function);
+  EXPECT_DEATH(cpython::watch::Gone(value), "delete-while-held invariant 9: Value 2 is freed while the table of function 1");
+  cpython::watch::Gone(function);
+  cpython::watch::Gone(value);
+}
+
 TEST(PythonWatch, AKeyGetsOneLoop) {
   cpython::watch::Reset();
   cpython::watch::LoopAdded(0, 1);

@@ -23,6 +23,7 @@ enum class Defect : std::uint8_t {
   kErrorLeftPending,
   kRecordRewritten,
   kKeyNotKept,
+  kCollectorClearsValues,
 };
 
 // Once, before the first execution.

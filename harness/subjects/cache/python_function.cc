@@ -59,6 +59,7 @@ const Implementation* Get(int thread, const Function& function, int key) {
 }
 
 const Implementation* SetDefault(int thread, const Function& function, int key, const Implementation* mine) {
+  watch::Offered(mine->number, function.watched);
   const auto step = [mine](Table& table, const Key& k) {
     const Implementation* value = table.SetDefault(k, mine);
     if (Has(Defect::kInsertFailsWhenPresent) && value != mine) {
@@ -154,6 +155,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
 
 // On whichever thread the last reference ends. Nobody is in the table any more (invariant 11).
 void Dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
   Function& function = *Cast(self);
   cache::watch::Freed(function.number);
   watch::Gone(function.watched);
@@ -162,23 +164,39 @@ void Dealloc(PyObject* self) {
   Free(function.table);
   Py_DECREF(function.loops);
   Py_DECREF(function.kept);
+  Py_XDECREF(function.payload);
   for (BufferRecord* record = function.records; record != nullptr;) {
     watch::Gone(record->number);
     delete std::exchange(record, record->next);
   }
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(function_type);
+}
+
+// The containers of loops and values are not shown to the collector. Nothing in them leads back to the function; and what the
+// collector knows of a dead cycle it empties in any order, so the values might go before the table that leads to them
+// (invariant 9).
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Cast(self)->payload);
+  if (Has(Defect::kCollectorClearsValues)) Py_VISIT(Cast(self)->kept);
+  return 0;
+}
+
+int Clear(PyObject* self) {
+  Py_CLEAR(Cast(self)->payload);
+  return 0;
 }
 
 }  // namespace
 
 void MakeFunctionType() {
-  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-                                {Py_tp_call, reinterpret_cast<void*>(CallFromPython)},
-                                {Py_bf_getbuffer, reinterpret_cast<void*>(GetBuffer)},
-                                {0, nullptr}};
-  static PyType_Spec spec = {"handoff.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             slots};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},     {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(Clear)},         {Py_tp_call, reinterpret_cast<void*>(CallFromPython)},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(GetBuffer)}, {0, nullptr}};
+  static PyType_Spec spec = {"handoff.Function", sizeof(Function), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   PyObject* globals = PyDict_New();
   python_resolver = PyRun_String("lambda function, key: function(key)", Py_eval_input, globals, globals);
@@ -187,7 +205,7 @@ void MakeFunctionType() {
 }
 
 Function* NewFunction(Form form, int number) {
-  Function* function = PyObject_New(Function, function_type);
+  Function* function = PyObject_GC_New(Function, function_type);
   CheckMemory(function != nullptr);
   function->number = number;
   function->watched = watch::Made(watch::Kind::kFunction);
@@ -196,8 +214,10 @@ Function* NewFunction(Form form, int number) {
   function->loops = PyDict_New();
   function->kept = PyList_New(0);
   CheckMemory(function->loops != nullptr && function->kept != nullptr);
+  function->payload = nullptr;
   function->records = nullptr;
   for (char& byte : function->bytes) byte = 0;
+  PyObject_GC_Track(function);
   return function;
 }
 
@@ -218,6 +238,7 @@ const Implementation* InsertDefault(int thread, Function& function, int key) {
 
 void Replace(int thread, Function& function, int key) {
   Value* mine = NewKept(function, key);
+  watch::Offered(mine->number, function.watched);
   std::optional<Section> section;
   Enter(section, function);
   Record(thread, function, key, kReplaced, mine->number, [mine](Table& table, const Key& k) { return table.Replace(k, mine); });
@@ -248,6 +269,7 @@ void UseFreshKey(Function& function) {
   CheckMemory(object != nullptr);
   if (!Has(Defect::kKeyNotKept)) CheckMemory(PyList_Append(function.kept, object) == 0);
   Value* mine = NewKept(function, kKeys);
+  watch::Offered(mine->number, function.watched);
   {
     std::optional<Section> section;
     Enter(section, function);
@@ -262,6 +284,16 @@ void UseFreshKey(Function& function) {
   }
   Py_DECREF(mine);
   Py_DECREF(object);
+}
+
+void MakeCycle(Function& function) {
+  PyObject* list = PyList_New(0);
+  CheckMemory(list != nullptr && PyList_Append(list, &function) == 0);
+  {
+    const Section section(&function);
+    if (function.payload == nullptr) function.payload = std::exchange(list, nullptr);
+  }
+  Py_XDECREF(list);
 }
 
 void AddLoop(Function& function, int key) {

@@ -14,6 +14,7 @@ constexpr const char* kNames[] = {"Function", "Value", "Buffer record"};
 struct Object {
   Kind kind;
   bool gone;
+  int function;  // of a value: the number of the one whose table was offered it, 0 if none was
 };
 
 // Entries 1 to the count are in use. Relaxed: each judgement looks at one number.
@@ -35,13 +36,21 @@ void Reset() {
 int Made(Kind kind) {
   const int number = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
   if (number > kMaxObjects) Fail("harness", "", "The watch holds %d objects. Raise its limit.", kMaxObjects);
-  objects[number] = {kind, false};
+  objects[number] = {kind, false, 0};
   return number;
 }
+
+void Offered(int value, int function) { __atomic_store_n(&objects[value].function, function, __ATOMIC_RELAXED); }
 
 void Gone(int number) {
   if (__atomic_exchange_n(&objects[number].gone, true, __ATOMIC_RELAXED)) {
     Fail("double-delete", "invariant 11", "%s %d is freed a second time.", NameOf(number), number);
+  }
+  const int function = __atomic_load_n(&objects[number].function, __ATOMIC_RELAXED);
+  if (function != 0 && !__atomic_load_n(&objects[function].gone, __ATOMIC_RELAXED)) {
+    Fail("delete-while-held", "invariant 9",
+         "Value %d is freed while the table of function %d exists, which was offered it. The function must keep it until then.",
+         number, function);
   }
 }
 

@@ -11,14 +11,16 @@ namespace handoff::cache::cpython::watch {
 
 enum class Kind : std::uint8_t { kFunction, kValue, kRecord };
 
-// An operation makes five objects at most, a case has 64 operations and three functions to begin with.
+// An operation makes six objects at most, a case has 64 operations and three functions to begin with.
 inline constexpr int kMaxObjects = 512;
 
 void Reset();
 
 // Returns the object's number, from 1, unique in an execution.
 int Made(Kind kind);
-// It is freed. Fails if it was already.
+// The table of function `function` was offered the value, and may lead to it as long as the function exists.
+void Offered(int value, int function);
+// It is freed. Fails if it was already, or if a table may lead to it (invariant 9).
 void Gone(int number);
 // A cache answers with it. Fails if it is freed (invariant 9).
 void Used(int number);
