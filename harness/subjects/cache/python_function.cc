@@ -211,10 +211,10 @@ Function* NewFunction(Form form, int number) {
   function->watched = watch::Made(watch::Kind::kFunction);
   function->form = form;
   function->table = NewTable(form, number);
+  function->payload = PyList_New(0);
   function->loops = PyDict_New();
   function->kept = PyList_New(0);
-  CheckMemory(function->loops != nullptr && function->kept != nullptr);
-  function->payload = nullptr;
+  CheckMemory(function->payload != nullptr && function->loops != nullptr && function->kept != nullptr);
   function->records = nullptr;
   for (char& byte : function->bytes) byte = 0;
   PyObject_GC_Track(function);
@@ -286,15 +286,7 @@ void UseFreshKey(Function& function) {
   Py_DECREF(object);
 }
 
-void MakeCycle(Function& function) {
-  PyObject* list = PyList_New(0);
-  CheckMemory(list != nullptr && PyList_Append(list, &function) == 0);
-  {
-    const Section section(&function);
-    if (function.payload == nullptr) function.payload = std::exchange(list, nullptr);
-  }
-  Py_XDECREF(list);
-}
+void MakeCycle(Function& function) { CheckMemory(PyList_Append(function.payload, &function) == 0); }
 
 void AddLoop(Function& function, int key) {
   Value* mine = NewValue(key);
