@@ -26,6 +26,7 @@ struct Implementation {
   int number = 0;  // from 1, unique in an execution
   int key = 0;     // for which it was made
   const Implementation* next = nullptr;
+  int key_object = 0;  // number of the object that had the key's address then (key_objects.h)
 };
 
 // `value` says whether the bucket is full, so it is written last, and the key never changes afterwards.

@@ -9,6 +9,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/cache/defect.h"
 #include "harness/subjects/cache/detached_lock.h"
+#include "harness/subjects/cache/key_objects.h"
 #include "harness/subjects/cache/progress.h"
 #include "harness/subjects/cache/twins.h"
 #include "harness/subjects/cache/watch.h"
@@ -42,8 +43,26 @@ int Look(const Implementation* found, int key) {
         "this key.",
         key, found->number, found->key);
   }
+  if (const int object = key_objects::Current(key); found->key_object != object) {
+    oracle::Fail("wrong-value", "invariant 9",
+                 "Object %d at the address of key %d was answered with an implementation that was made for object %d, which has "
+                 "ended. Expected a table's owner to keep the objects of its keys alive.",
+                 object, key, found->key_object);
+  }
   return found->number;
 }
+
+// Arguments of a call: the caller refers to them for as long as it lasts.
+class KeyInUse {
+ public:
+  explicit KeyInUse(int key) : key_(key) { key_objects::Retain(key_); }
+  ~KeyInUse() { key_objects::Release(key_); }
+  KeyInUse(const KeyInUse&) = delete;
+  KeyInUse& operator=(const KeyInUse&) = delete;
+
+ private:
+  const int key_;
+};
 
 // A call on the owner's table, in the history.
 template <typename Function>
@@ -90,6 +109,7 @@ void NativeCache::Begin(const Case& c) {
   linearizability::Reset();
   lock_order::Reset();
   watch::Reset();
+  key_objects::Reset();
   progress::Reset();
   interpreter::ForgetThreads();
   Sections::Forget();
@@ -182,7 +202,10 @@ const Implementation* NativeCache::Resolve(int thread, Owner& owner, int key, in
 const Implementation* NativeCache::Miss(int thread, Owner& owner, int key, int needs, Resolver resolver) {
   std::unique_lock hold(owner.table->locks->resolving, std::defer_lock);
   if (Has(Defect::kResolveUnderLock)) hold.lock();
-  if (needs != key) Resolve(thread, owner, needs, needs, Resolver::kReturns);  // the resolver is foreign code and may come back
+  if (needs != key) {  // the resolver is foreign code and may come back
+    const KeyInUse in_use(needs);
+    Resolve(thread, owner, needs, needs, Resolver::kReturns);
+  }
   if (Has(Defect::kCallbackUnderTableLock) && owner.form == Form::kDetached) {
     const WriteDetached lock(thread, owner.table->locks->readers_writers);
     CallBack(thread, resolver);
@@ -212,6 +235,7 @@ void NativeCache::Replace(int thread, Owner& owner, int key) {
 
 // An owner that nobody else ever sees.
 void NativeCache::UseShortLived(int thread, Form form, int key) {
+  const KeyInUse in_use(key);
   Owner* owner = NewOwnerOf(form);
   Resolve(thread, *owner, key, key, Resolver::kReturns);
   Resolve(thread, *owner, key, key, Resolver::kReturns);
@@ -220,7 +244,8 @@ void NativeCache::UseShortLived(int thread, Form form, int key) {
 
 void NativeCache::ApplyToTable(int thread, const Operation& operation) {
   Owner& owner = OwnerOf(thread, Form{operation.arguments[0]});
-  const int key = operation.arguments[1];
+  const int key = operation.code == kGrow ? 0 : operation.arguments[1];
+  const KeyInUse in_use(key);
   watch::UseBegins(owner.number);
   switch (operation.code) {
     case kLookup:
@@ -302,6 +327,9 @@ void NativeCache::Apply(int thread, Operation operation) {
     ApplyToOwner(thread, operation);
   } else if (operation.code == kCollect) {
     Collect(thread);
+  } else if (operation.code == kRenewKey) {
+    HANDOFF_SYNC_POINT(&locks_, "end of the key's object");
+    key_objects::Renew(operation.arguments[0]);
   } else if (operation.code >= kExportBuffer && operation.code <= kDropArray) {
     ApplyToArray(thread, operation);
   } else {
@@ -323,6 +351,7 @@ void NativeCache::End() {
     if (!locks_[static_cast<std::size_t>(i)].taken) continue;
     oracle::Fail("missing-delete", "invariant 11", "Owner %d was never freed. Expected the last reference to free it.", i);
   }
+  key_objects::Judge();
   newest_ = nullptr;
   small_ = nullptr;
   arrays_ = nullptr;

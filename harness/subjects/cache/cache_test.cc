@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/subjects/cache/block.h"
+#include "harness/subjects/cache/key_objects.h"
 #include "harness/subjects/cache/watch.h"
 #include "harness/testing/seeds.h"
 
@@ -45,6 +46,7 @@ TEST(NativeCacheDeathTest, TwinsBreakTheInvariantThatTheyAreNamedAfter) {
   EXPECT_DEATH(RunTwin("replace_copies_table"), "protocol invariant 8");
   EXPECT_DEATH(RunTwin("shrinks_retained_table"), "protocol invariant 8");
   EXPECT_DEATH(RunTwin("replaced_value_freed"), "delete-while-held invariant 9");
+  EXPECT_DEATH(RunTwin("keys_not_kept"), "wrong-value invariant 9: Object . at the address of key 0");
   EXPECT_DEATH(RunTwin("callback_under_table_lock"), "lock-order invariant 10: . runs a callback");
   EXPECT_DEATH(RunTwin("attaches_with_table_lock"), "lock-order invariant 10: . waits to attach");
   EXPECT_DEATH(RunTwin("reads_under_writers_lock"), "lock-order invariant 10: . waits for a table's lock");
@@ -109,6 +111,24 @@ TEST(Watch, AnImplementationThatGoesBeforeTheTableBreaksInvariant9) {
                "delete-while-held invariant 9: Implementation 7 is freed while the table of owner 2");
   watch::TableGone(2);
   watch::ImplementationGone(2, 7);
+}
+
+TEST(KeyObjects, AnAddressIsGivenAwayWhenNobodyRefersToItsObject) {
+  key_objects::Reset();
+  EXPECT_EQ(key_objects::Retain(1), 0);
+  key_objects::Renew(1);
+  EXPECT_EQ(key_objects::Current(1), 0);
+  key_objects::Release(1);
+  key_objects::Renew(1);
+  EXPECT_EQ(key_objects::Current(1), 1);
+}
+
+TEST(KeyObjects, AReferenceThatIsLeftBreaksInvariant9) {
+  key_objects::Reset();
+  key_objects::Retain(2);
+  EXPECT_DEATH(key_objects::Judge(), "missing-delete invariant 9: 1 references to the object of key 2");
+  key_objects::Release(2);
+  key_objects::Judge();
 }
 
 TEST(Watch, WhatWasFoundAndIsNotAnyMoreBreaksInvariant4) {

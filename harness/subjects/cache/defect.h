@@ -47,6 +47,7 @@ enum class Defect : std::uint8_t {
   kGivenAfterExit,
   kRecordChangedInPlace,
   kReaderOutsideSection,
+  kKeysNotKept,
 };
 
 // Once, before the first execution.

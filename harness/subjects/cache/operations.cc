@@ -31,7 +31,7 @@ constexpr Argument kList{"list", kListNames.size(), kListNames};
 constexpr Argument kArray{"array", BufferArrays::kArrays};
 constexpr Argument kLayout{"layout", BufferArrays::kLayouts};
 
-const std::array<OperationKind, 19> kOperations = {{
+const std::array<OperationKind, 20> kOperations = {{
     {"lookup", {kTable, kKey}, 2, 4},
     {"insert", {kTable, kKey}, 2, 2},
     {"insert_default", {kTable, kKey}, 2, 3},
@@ -51,6 +51,7 @@ const std::array<OperationKind, 19> kOperations = {{
     {"release_buffer", {kArray}, 1, 2},
     {"drop_array", {kArray}, 1, 1},
     {"exit_thread", {}, 0, 1},
+    {"renew_key", {kKey}, 1, 2},
 }};
 const Alphabet kAlphabet = {kOperations};
 

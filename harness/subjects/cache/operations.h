@@ -27,7 +27,8 @@ enum Code : std::uint8_t {
   kExportBuffer,
   kReleaseBuffer,
   kDropArray,
-  kExitThread
+  kExitThread,
+  kRenewKey
 };
 
 // What a resolver does while it runs: nothing of note; it blocks, detached; it allocates, which may collect and so stop the

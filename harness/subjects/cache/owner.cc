@@ -5,6 +5,7 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/cache/attached_table.h"
 #include "harness/subjects/cache/defect.h"
+#include "harness/subjects/cache/key_objects.h"
 #include "harness/subjects/cache/watch.h"
 
 namespace handoff::cache {
@@ -25,6 +26,7 @@ void FreeOwner(Owner* owner) {
   watch::TableGone(owner->number);
   for (const Implementation* i = owner->implementations.load(std::memory_order_relaxed); i != nullptr;) {
     watch::ImplementationGone(owner->number, i->number);
+    if (!Has(Defect::kKeysNotKept)) key_objects::Release(i->key);
     delete std::exchange(i, i->next);
   }
   delete owner;
@@ -55,7 +57,8 @@ void Release(Owner* owner) {
 }
 
 const Implementation* NewImplementation(Owner& owner, int key, int number) {
-  auto* made = new Implementation{number, key, owner.implementations.load(std::memory_order_relaxed)};
+  if (!Has(Defect::kKeysNotKept)) key_objects::Retain(key);
+  auto* made = new Implementation{number, key, owner.implementations.load(std::memory_order_relaxed), key_objects::Current(key)};
   // Relaxed: nobody follows the list before the last reference is gone, and that orders everything. A stronger order would make
   // edges between threads which the table has to make by itself.
   while (!owner.implementations.compare_exchange_weak(made->next, made, std::memory_order_relaxed)) {

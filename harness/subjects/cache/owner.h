@@ -1,7 +1,7 @@
 // An owner: what has a dispatch table, say a universal function. It keeps alive whatever its table points to.
 //
 // A reference count says when it may go; until then every implementation ever made for its table lives, replaced ones too, so
-// readers need no protection of their own (invariant 9).
+// readers need no protection of their own, and so does the object of every key (invariant 9).
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ Owner* Retain(Owner* owner);
 // Drops a reference; the last one frees the owner, its table and its implementations, after checking the table's structure.
 void Release(Owner* owner);
 
-// An implementation that the owner keeps alive. Needs a reference to the owner.
+// An implementation that the owner keeps alive, with the object of its key. Needs a reference to the owner and to that object.
 const Implementation* NewImplementation(Owner& owner, int key, int number);
 
 }  // namespace handoff::cache

@@ -7,7 +7,7 @@
 namespace handoff::cache {
 namespace {
 
-constexpr std::array<TwinOf<Defect>, 39> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 40> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -117,6 +117,9 @@ constexpr std::array<TwinOf<Defect>, 39> kTwinTable = {{
     {{"reader_outside_section", "smallest breach of the critical section's form: a lookup by itself does not enter the section",
       "thread"},
      Defect::kReaderOutsideSection},
+    {{"keys_not_kept", "smallest breach of invariant 9: a table's owner does not keep the objects of the keys alive",
+      "wrong-value"},
+     Defect::kKeysNotKept},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

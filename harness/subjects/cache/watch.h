@@ -18,7 +18,7 @@ void Freed(int owner);
 
 // The owner's table is gone.
 void TableGone(int owner);
-// Right before an implementation of the owner, and with it the objects that its key consists of, is freed. Fails while the table
+// Right before an implementation of the owner is freed. Fails while the table
 // exists, from which a reader may have got it or may be about to.
 void ImplementationGone(int owner, int implementation);
 
