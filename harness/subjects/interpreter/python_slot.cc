@@ -36,6 +36,7 @@ enum Code : std::uint8_t {
   kCycle,
   kCollect,
   kFinalize,
+  kBytecode,
 };
 
 constexpr std::array<std::string_view, 2> kHowNames = {"copied", "moved"};
@@ -43,7 +44,7 @@ constexpr std::array<std::string_view, 2> kThreadNames = {"attached", "detached"
 constexpr Argument kHow{"how", kHowNames.size(), kHowNames};
 constexpr Argument kThread{"thread", kThreadNames.size(), kThreadNames};
 
-const std::array<OperationKind, 17> kOperations = {{
+const std::array<OperationKind, 18> kOperations = {{
     {"new", {}, 0, 1},
     {"wrap", {kHow}, 1, 5},
     {"unwrap", {}, 0, 2},
@@ -61,6 +62,7 @@ const std::array<OperationKind, 17> kOperations = {{
     {"cycle", {}, 0, 1},
     {"collect", {}, 0, 1},
     {"finalize", {}, 0, 0},
+    {"bytecode", {}, 0, 2},
 }};
 const Alphabet kAlphabet = {kOperations};
 
@@ -226,6 +228,10 @@ void PythonSlotSubject::ApplyAttached(Held& held, const Operation& operation) {
     }
     case kCycle:
       if (held.wrapper != nullptr) MakeCycle(held.wrapper);
+      break;
+    case kBytecode:
+      // Merges what others have dropped of wrappers that this thread made: their last reference may be anybody's now.
+      python::RunBytecode();
       break;
     default:
       python::Collect();
