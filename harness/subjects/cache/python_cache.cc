@@ -122,7 +122,7 @@ constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
       "wrong-value"},
      Defect::kKeyNotKept},
     {{"collector_clears_values",
-      "smallest breach of invariant 9 by the collector's protocol: it knows the values of a dead function and empties them first",
+      "smallest breach of invariant 9 in the collector's protocol: a dead function clears its values, and has its table still",
       "delete-while-held"},
      Defect::kCollectorClearsValues},
 }};

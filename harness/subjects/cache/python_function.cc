@@ -163,7 +163,7 @@ void Dealloc(PyObject* self) {
   function.table->Check();
   Free(function.table);
   Py_DECREF(function.loops);
-  Py_DECREF(function.kept);
+  Py_XDECREF(function.kept);
   Py_XDECREF(function.payload);
   for (BufferRecord* record = function.records; record != nullptr;) {
     watch::Gone(record->number);
@@ -173,17 +173,17 @@ void Dealloc(PyObject* self) {
   Py_DECREF(function_type);
 }
 
-// The containers of loops and values are not shown to the collector. Nothing in them leads back to the function; and what the
-// collector knows of a dead cycle it empties in any order, so the values might go before the table that leads to them
+// The containers of loops and values are not shown to the collector, and not cleared. Nothing in them leads back to the function;
+// and what belongs to a dead cycle is cleared before it is freed, so the values would go before the table that leads to them
 // (invariant 9).
 int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(Cast(self)->payload);
-  if (Has(Defect::kCollectorClearsValues)) Py_VISIT(Cast(self)->kept);
   return 0;
 }
 
 int Clear(PyObject* self) {
+  if (Has(Defect::kCollectorClearsValues)) Py_CLEAR(Cast(self)->kept);
   Py_CLEAR(Cast(self)->payload);
   return 0;
 }
@@ -211,10 +211,10 @@ Function* NewFunction(Form form, int number) {
   function->watched = watch::Made(watch::Kind::kFunction);
   function->form = form;
   function->table = NewTable(form, number);
-  function->payload = PyList_New(0);
   function->loops = PyDict_New();
   function->kept = PyList_New(0);
-  CheckMemory(function->payload != nullptr && function->loops != nullptr && function->kept != nullptr);
+  CheckMemory(function->loops != nullptr && function->kept != nullptr);
+  function->payload = nullptr;
   function->records = nullptr;
   for (char& byte : function->bytes) byte = 0;
   PyObject_GC_Track(function);
@@ -286,7 +286,10 @@ void UseFreshKey(Function& function) {
   Py_DECREF(object);
 }
 
-void MakeCycle(Function& function) { CheckMemory(PyList_Append(function.payload, &function) == 0); }
+void MakeCycle(Function& function) {
+  const Section section(&function);
+  if (function.payload == nullptr) function.payload = Py_NewRef(&function);
+}
 
 void AddLoop(Function& function, int key) {
   Value* mine = NewValue(key);

@@ -32,7 +32,7 @@ struct Function : PyObject {
   Table* table;           // owned
   PyObject* loops;        // owned; a dictionary from key to the one value that users added for it; entries are never removed
   PyObject* kept;         // owned; a list of all other values, and keys, that ever were in the table
-  PyObject* payload;      // owned, until the collector clears it; a list of whatever users attached
+  PyObject* payload;      // guarded by the critical section; owned; what users attached, or null
   BufferRecord* records;  // guarded by the function's critical section; owned, a list that only grows
   char bytes[kRows * kColumns];  // what is exported
 };
@@ -55,7 +55,7 @@ void Replace(int thread, Function& function, int key);
 const Implementation* Call(int thread, Function& function, int key, const Resolver& resolver);
 // Inserts under a key that nobody has used before: an object that was just made.
 void UseFreshKey(Function& function);
-// Makes the function part of a cycle: only a collection ends it from then on.
+// Makes the function part of a cycle, unless it is: only a collection ends it from then on.
 void MakeCycle(Function& function);
 // Adds a loop unless there is one for that key.
 void AddLoop(Function& function, int key);
