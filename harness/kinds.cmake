@@ -6,6 +6,10 @@
 set(handoff_clang OFF)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(handoff_clang ON)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+    message(FATAL_ERROR "Expected clang 19 or newer, found ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION}: name a newer one in "
+                        "CMAKE_CXX_COMPILER and CMAKE_C_COMPILER; 'scripts/handoff doctor' says which one set-up has installed.")
+  endif()
 endif()
 
 set(handoff_warnings -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor)
@@ -224,6 +228,8 @@ function(handoff_target name)
   if(handoff_own)
     install(TARGETS ${name} RUNTIME DESTINATION .)
     handoff_install_seeds(${name})
+  else()
+    target_link_options(${name} PRIVATE LINKER:--defsym=handoff_outside_of_tree=1)  # publish.cc: our verbs do not know it
   endif()
 endfunction()
 

@@ -13,6 +13,9 @@
 #include "harness/oracle/verdict.h"
 #include "harness/python/subinterpreter.h"
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizers' own, in builds that have one
+extern "C" __attribute__((weak)) void __sanitizer_set_report_fd(void* file);
+
 namespace handoff::python {
 namespace {
 
@@ -55,6 +58,8 @@ void BecomeQuiet() {
   if (null < 0) return;
   dup2(null, STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
+  // In a child the sanitizers' runtime would open a file of its own for its report, in whatever folder we are.
+  if (__sanitizer_set_report_fd != nullptr) __sanitizer_set_report_fd(reinterpret_cast<void*>(STDERR_FILENO));
 }
 
 [[noreturn]] void RunChild(void (*before)(void*), void (*after)(void*), void* context) {

@@ -125,8 +125,6 @@ void AddCommand(std::string_view heading, std::string_view command, std::string&
 void AddWhy(const ExplanationTexts& texts, std::string& out) {
   if (!texts.why.empty()) {
     AddSection("WHY", texts.why, out);
-  } else if (texts.explain.empty()) {
-    AddSection("WHY", "Not known: within the time no single switch was found without which this case passes.", out);
   } else {
     AddSection("WHY", "Not looked for here. This looks for the smallest change of order that makes the case pass:", out);
     out.append(kIndent, ' ').append(texts.explain).append("\n");

@@ -19,8 +19,8 @@ namespace handoff {
 
 // What the finding itself cannot know. Borrowed for the call.
 struct ExplanationTexts {
-  std::string_view why;      // the change of order that makes it pass, in sentences; "" if it is not known
-  std::string_view explain;  // then: the command that looks for it, on one line; "" if somebody has looked in vain
+  std::string_view why;      // the change of order that makes it pass, or why there is none; "" if nobody has looked
+  std::string_view explain;  // then: the command that looks for it, on one line
   std::string_view replay;   // the command, on one line
   std::string_view test;     // the commands, one a line, the first without an indent
 };

@@ -14,7 +14,7 @@ namespace handoff {
 namespace {
 
 constexpr ExplanationTexts kTexts = {.why = "",
-                                     .explain = "",
+                                     .explain = "scripts/handoff explain crash-1",
                                      .replay = "scripts/handoff replay crash-1 --twin unlocked_rename",
                                      .test = "scripts/handoff explain --text crash-1 > case.txt\n  scripts/handoff test"};
 
@@ -37,9 +37,7 @@ TEST(Explanation, ADeadlockMarksTheWaits) { ExpectGolden(Explain(DeadlockFinding
 TEST(Explanation, ALeakIsFoundAtTheEnd) { ExpectGolden(Explain(LeakFinding(), kAlphabet, kTexts), "golden/leak.txt"); }
 
 TEST(Explanation, AReplayNamesTheCommandThatLooksForTheSwitch) {
-  ExplanationTexts texts = kTexts;
-  texts.explain = "scripts/handoff explain crash-1";
-  const std::string text = Explain(LeakFinding(), kAlphabet, texts);
+  const std::string text = Explain(LeakFinding(), kAlphabet, kTexts);
   EXPECT_NE(text.find("\nWHY\n  Not looked for here."), std::string::npos);
   EXPECT_NE(text.find(":\n  scripts/handoff explain crash-1\n\nREPORT\n"), std::string::npos) << text;
 }

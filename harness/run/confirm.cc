@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "harness/run/shrink.h"
 #include "harness/schedule/random.h"
 
 namespace handoff {
@@ -103,16 +104,35 @@ Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
   return result;
 }
 
-std::optional<Decisive> Confirmer::FindDecisive(const Confirmation& confirmation) {
+bool Confirmer::Shrink(Confirmation& confirmation) {
+  if (!confirmation.confirmed || confirmation.published.strategy != Strategy::kListed) return false;
+  until_ = Clock::now() + limits_.shrink;
+  const StillFails still_fails = [&](const Case& c) {
+    const Outcome outcome = run_(c);
+    ++executions_;
+    return outcome.Failed() && signature_of_(c, outcome) == confirmation.signature;
+  };
+  const Case smaller = handoff::Shrink(confirmation.published, still_fails, [this] { return OutOfTime(); });
+  if (smaller == confirmation.published) return false;
+  until_ = Clock::now() + limits_.search;
+  Confirmation result;
+  if (!FailsAlways(smaller, result) || result.signature != confirmation.signature) return false;
+  result.executions = executions_;
+  confirmation = std::move(result);
+  return true;
+}
+
+DecisiveSearch Confirmer::FindDecisive(const Confirmation& confirmation) {
   until_ = Clock::now() + limits_.why;
   const Case& c = confirmation.published;
-  for (std::size_t i = c.switches.size(); i-- > 0 && !OutOfTime();) {
+  for (std::size_t i = c.switches.size(); i-- > 0;) {
+    if (OutOfTime()) return {.found = std::nullopt, .complete = false};
     Case without = c;
     without.switches.erase(without.switches.begin() + static_cast<std::ptrdiff_t>(i));
     Outcome outcome = run_(without);
-    if (!outcome.Failed()) return Decisive{.index = i, .passing = std::move(outcome)};
+    if (!outcome.Failed()) return {.found = Decisive{.index = i, .passing = std::move(outcome)}};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace handoff

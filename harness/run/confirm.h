@@ -21,7 +21,9 @@ struct ConfirmLimits {
   std::chrono::milliseconds search{10'000};
   // Runs that must all fail in the same way: at a chance of one in two of failing, 5 let one in 32 through.
   int repeats = 5;
-  // For the search of the switch that matters, afterwards.
+  // For making it smaller, afterwards.
+  std::chrono::milliseconds shrink{4'000};
+  // For the search of the switch that matters, after that.
   std::chrono::milliseconds why{5'000};
 };
 
@@ -39,6 +41,11 @@ struct Decisive {
   Outcome passing;        // the run without it
 };
 
+struct DecisiveSearch {
+  std::optional<Decisive> found;
+  bool complete = true;  // each switch was left out once, or there is none
+};
+
 class Confirmer {
  public:
   // Runs a case once as the first run of a fresh process.
@@ -53,8 +60,12 @@ class Confirmer {
   // `warm` is what the fuzzing process observed. Called once per object.
   Confirmation Confirm(const Case& original, const Outcome& warm);
 
-  // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back. None within the time: nothing.
-  std::optional<Decisive> FindDecisive(const Confirmation& confirmation);
+  // Makes a confirmed, `listed` case smaller, as far as the time goes; what it becomes has failed as often as what it was, with
+  // the same signature. Whether it did.
+  bool Shrink(Confirmation& confirmation);
+
+  // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back.
+  DecisiveSearch FindDecisive(const Confirmation& confirmation);
 
  private:
   // How close a failing run is to what was found: 0 the same signature, 1 the same kind, 2 something else.

@@ -135,10 +135,42 @@ TEST(ConfirmTest, TheDecisiveSwitchIsTheOneWithoutWhichItPasses) {
     }
     return Clean();
   };
-  const std::optional<Decisive> decisive = Make(run).FindDecisive(confirmation);
-  ASSERT_TRUE(decisive);
-  EXPECT_EQ(decisive->index, 1U);
-  EXPECT_FALSE(decisive->passing.Failed());
+  const DecisiveSearch search = Make(run).FindDecisive(confirmation);
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->index, 1U);
+  EXPECT_FALSE(search.found->passing.Failed());
+  const DecisiveSearch in_vain = Make([](const Case&) { return Failed(); }).FindDecisive(confirmation);
+  EXPECT_FALSE(in_vain.found);
+  EXPECT_TRUE(in_vain.complete);
+  Confirmer no_time({}, {}, [] { return true; }, {});
+  EXPECT_FALSE(no_time.FindDecisive(confirmation).complete);
+}
+
+TEST(ConfirmTest, AConfirmedCaseIsMadeSmallerAndFailsAsOften) {
+  int runs = 0;
+  const auto run = [&runs](const Case& c) {
+    ++runs;
+    if (c.threads.size() == 2 && OperationCount(c) > 1) return Failed();
+    return OperationCount(c) == 1 ? Failed("wrong-value") : Clean();  // another finding is not the same one
+  };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  ASSERT_TRUE(confirmation.confirmed);
+  const int before = runs;
+  EXPECT_TRUE(Make(run).Shrink(confirmation));
+  EXPECT_EQ(OperationCount(confirmation.published), 2U);
+  EXPECT_EQ(confirmation.signature, "double-delete--R1");
+  EXPECT_GE(runs - before, 5);
+}
+
+TEST(ConfirmTest, ASmallerCaseThatFailsOnlySometimesIsNotPublished) {
+  int runs = 0;
+  const auto run = [&runs](const Case& c) {
+    return OperationCount(c) == OperationCount(Original()) || ++runs % 3 != 0 ? Failed() : Clean();
+  };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  const Case before = confirmation.published;
+  EXPECT_FALSE(Make(run).Shrink(confirmation));
+  EXPECT_EQ(confirmation.published, before);
 }
 
 TEST(ConfirmTest, OtherSchedulesDifferAndKeepTheProgram) {

@@ -133,8 +133,9 @@ TEST_P(TimeTest, AnEndlessSpinIsATimeOutThatSaysWhere) {
 // tries again with more patience until the file shows that it had.
 void Interrupt(const std::string& carrier, int signal, const std::string& file_start, int code) {
   for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
-    TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase("operation"))},
-                       With("spins", carrier));
+    Variables variables = With("spins", carrier);
+    variables["HANDOFF_CONFIRM_SECONDS"] = "10";  // in vain
+    TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase("operation"))}, variables);
     std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
     kill(fuzz.pid(), signal);
     const Ended end = fuzz.Wait();

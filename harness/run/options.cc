@@ -72,6 +72,13 @@ std::string ReadParameter(Environment environment, Options& options) {
   return "";
 }
 
+std::string ReadConfirmSeconds(Environment environment, Options& options) {
+  const char* text = environment("HANDOFF_CONFIRM_SECONDS");
+  if (text == nullptr || *text == '\0') return "";
+  if (ReadNumber(text, options.confirm_seconds) && options.confirm_seconds >= 1 && options.confirm_seconds <= 3600) return "";
+  return Refusal("HANDOFF_CONFIRM_SECONDS", "a number from 1 to 3600", text);
+}
+
 std::string ReadTwin(const Target& target, Environment environment, Options& options) {
   const char* text = environment("HANDOFF_TWIN");
   if (text == nullptr || *text == '\0') return "";
@@ -131,9 +138,9 @@ void ReadFlags(const std::vector<std::string>& arguments, Options& options) {
 std::variant<Options, std::string> ReadOptions(const Target& target, const std::vector<std::string>& arguments,
                                                Environment environment) {
   Options options;
-  for (const std::string& error :
-       {ReadStrategy(environment, options), ReadGranularity(environment, options), ReadParameter(environment, options),
-        ReadTwin(target, environment, options), ReadCarrier(target, environment, options)}) {
+  for (const std::string& error : {ReadStrategy(environment, options), ReadGranularity(environment, options),
+                                   ReadParameter(environment, options), ReadConfirmSeconds(environment, options),
+                                   ReadTwin(target, environment, options), ReadCarrier(target, environment, options)}) {
     if (!error.empty()) return error;
   }
   ReadFlags(arguments, options);

@@ -24,6 +24,7 @@ struct Options {
   bool describe = false;                                  // HANDOFF_DESCRIBE=1
   bool print_text = false;                                // HANDOFF_PRINT_TEXT=1: files are printed as text, nothing runs
   std::string replay_json;                                // HANDOFF_REPLAY_JSON, "" if unset
+  int confirm_seconds = 10;                               // HANDOFF_CONFIRM_SECONDS: how long a finding may take to fail again
 
   std::string artifact_prefix = "./";  // -artifact_prefix=
   std::string exact_artifact_path;     // -exact_artifact_path=

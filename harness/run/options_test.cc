@@ -67,11 +67,13 @@ TEST(OptionsTest, NamedValuesAreRead) {
                                         {"HANDOFF_GRANULARITY", "sync"},
                                         {"HANDOFF_PARAMETER", "3"},
                                         {"HANDOFF_TWIN", "leaky"},
+                                        {"HANDOFF_CONFIRM_SECONDS", "30"},
                                         {"HANDOFF_CARRIER", "thread"}});
   EXPECT_EQ(options.strategy, Strategy::kPct);
   EXPECT_EQ(options.granularity, Granularity::kSync);
   EXPECT_EQ(options.parameter, 3);
   EXPECT_EQ(options.twin, 1);
+  EXPECT_EQ(options.confirm_seconds, 30);
   EXPECT_EQ(options.carrier, schedule::Carrier::kThread);
 }
 
@@ -86,6 +88,7 @@ TEST(OptionsTest, WhatIsUnknownListsWhatIsValid) {
   EXPECT_EQ(Refused({{"HANDOFF_TWIN", "r"}}),
             "HANDOFF_TWIN: expected one of racy, leaky (or unset, for the safe one), found 'r'");
   EXPECT_EQ(Refused({{"HANDOFF_PARAMETER", "256"}}), "HANDOFF_PARAMETER: expected a number from 0 to 255, found '256'");
+  EXPECT_EQ(Refused({{"HANDOFF_CONFIRM_SECONDS", "0"}}), "HANDOFF_CONFIRM_SECONDS: expected a number from 1 to 3600, found '0'");
   EXPECT_EQ(Refused({{"HANDOFF_GRANULARITY", "line"}}), "HANDOFF_GRANULARITY: expected one of op, sync, access, found 'line'");
 }
 

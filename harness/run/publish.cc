@@ -1,9 +1,13 @@
 #include "harness/run/publish.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "harness/case/binary.h"
@@ -12,6 +16,9 @@
 #include "harness/report/signature.h"
 #include "harness/run/artifact.h"
 #include "harness/run/describe.h"
+
+// Defined by the linker for targets of other projects (handoff_target in kinds.cmake), which scripts/handoff does not know.
+extern "C" const char handoff_outside_of_tree __attribute__((weak));
 
 namespace handoff {
 
@@ -43,9 +50,28 @@ std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switc
          " accesses";
 }
 
-std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::optional<Decisive>& decisive) {
-  if (!decisive) return "";
-  return "It passes if " + DescribeWithout(alphabet, c, c.switches[decisive->index]) + ", and all other decisions stay the same.";
+std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::string& kind, const DecisiveSearch& search) {
+  if (search.found) {
+    return "It passes if " + DescribeWithout(alphabet, c, c.switches[search.found->index]) +
+           ", and all other decisions stay the same.";
+  }
+  if (c.strategy != Strategy::kListed) return "Not known: its schedule is not written as switches, which could be left out.";
+  if (c.switches.empty()) {
+    std::string text = "No change of order is needed: it fails without any switch, each thread after the one before it.";
+    if (kind == "data-race")
+      text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
+    return text;
+  }
+  const std::string count = std::to_string(c.switches.size()) + (c.switches.size() == 1 ? " switch" : " switches");
+  if (!search.complete) return "Not known: the time was over before each of its " + count + " had been left out once.";
+  return "No single switch decides: it fails without any one of its " + count + " as well.";
+}
+
+// A path of a program, as it can be called from anywhere.
+std::string ThisProgram() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "TARGET" : path.string();
 }
 
 }  // namespace
@@ -57,13 +83,29 @@ std::string_view Publisher::TwinName() const {
   return options_.twin < 0 ? "" : target_.twins[static_cast<std::size_t>(options_.twin)].name;
 }
 
-std::string Publisher::CommandTail(const std::string& path) const {
+Publisher::Commands Publisher::CommandsFor(const std::string& path) const {
+  if (&handoff_outside_of_tree != nullptr) return CommandsOutside(path);
   std::string tail = ShellWord(path);
   tail.append(" --target ").append(target_.name);
   if (SanitizerName() != "none") tail.append(" --sanitizer ").append(SanitizerName());
   if (options_.twin >= 0) tail.append(" --twin ").append(TwinName());
   if (options_.carrier != target_.carrier) tail += " --carrier thread";
-  return tail;
+  const std::string regressions = "corpus/" + std::string(target_.name) + "/regression";
+  return {.replay = "scripts/handoff replay " + tail,
+          .explain = "scripts/handoff explain " + tail,
+          .test = "mkdir -p " + regressions + "\n  scripts/handoff explain --text " + tail + " > " + regressions +
+                  "/NAME.txt\n  scripts/handoff test --only regression"};
+}
+
+Publisher::Commands Publisher::CommandsOutside(const std::string& path) const {
+  std::string program;
+  if (options_.twin >= 0) program.append("HANDOFF_TWIN=").append(TwinName()).append(" ");
+  if (options_.carrier != target_.carrier) program += "HANDOFF_CARRIER=thread ";
+  program += ShellWord(ThisProgram()) + " ";
+  const std::string file = ShellWord(path);
+  return {.replay = program + file,
+          .explain = "HANDOFF_WHY=1 " + program + file,
+          .test = "HANDOFF_PRINT_TEXT=1 " + program + file + " > NAME.txt\n  " + program + "NAME.txt"};
 }
 
 Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
@@ -97,7 +139,12 @@ Confirmer Publisher::MakeConfirmer(ColdRunner& runner, const std::string& kind) 
   const bool repeat = kind == "nondeterministic";
   return {[&runner, repeat](const Case& c) { return runner.Run(c, kColdSeconds, repeat); },
           [this](const Case& c, const Outcome& outcome) { return SignatureOf(c, outcome); },
-          [&runner] { return runner.Abandoned(); }, ConfirmLimits{}};
+          [&runner] { return runner.Abandoned(); }, ConfirmLimits{.search = std::chrono::seconds(options_.confirm_seconds)}};
+}
+
+static bool WriteCase(const char* name, const Case& c, char* path) {
+  const std::vector<std::uint8_t> bytes = EncodeCase(c);
+  return WriteArtifact(name, bytes.data(), bytes.size(), path);
 }
 
 void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
@@ -109,7 +156,7 @@ void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
     const char* name = warm.end == EndKind::kTimeout ? "timeout" : "crash";
     // As it is: a time-out takes too long to be tried again, and a minimising libFuzzer wants the very input that it gave.
     const bool written = WriteArtifact(name, exchange.case_bytes, exchange.case_size, exchange.path);
-    Print(original, warm, {.looked = false}, exchange.path);
+    Print(original, warm, {}, exchange.path);
     if (written) exchange.answer = Answer::kConfirmed;
     return;
   }
@@ -118,11 +165,14 @@ void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
 
 void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const {
   Confirmer confirmer = MakeConfirmer(runner, warm.kind);
-  const Confirmation result = confirmer.Confirm(original, warm);
-  const std::vector<std::uint8_t> bytes = EncodeCase(result.published);
+  Confirmation result = confirmer.Confirm(original, warm);
   // The file first: what follows takes seconds, and somebody may be about to stop us.
-  const bool written = WriteArtifact(result.confirmed ? "crash" : "unconfirmed", bytes.data(), bytes.size(), exchange.path);
-  Known known{.looked = result.confirmed, .confirmed = result.confirmed};
+  bool written = WriteCase(result.confirmed ? "crash" : "unconfirmed", result.published, exchange.path);
+  if (const std::string larger = exchange.path; confirmer.Shrink(result)) {
+    written = WriteCase("crash", result.published, exchange.path);
+    if (written && larger != exchange.path) unlink(larger.c_str());
+  }
+  Known known{.confirmed = result.confirmed};
   if (result.confirmed) known.decisive = confirmer.FindDecisive(result);
   Print(result.published, result.outcome, known, exchange.path);
   if (written) exchange.answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
@@ -140,9 +190,8 @@ void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
 }
 
 void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& outcome, const std::string& path) const {
-  const char* why = std::getenv("HANDOFF_WHY");
-  Known known{.looked = why != nullptr && std::strcmp(why, "1") == 0};
-  if (known.looked) {
+  Known known;
+  if (const char* why = std::getenv("HANDOFF_WHY"); why != nullptr && std::strcmp(why, "1") == 0) {
     Confirmation confirmation;
     confirmation.published = c;
     known.decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
@@ -152,14 +201,10 @@ void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& ou
 
 void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const {
   const Finding finding = FindingOf(c, outcome);
-  const std::string tail = CommandTail(path);
-  const std::string why = DescribeWhy(target_.alphabet, c, known.decisive);
-  const std::string explain = known.looked ? "" : "scripts/handoff explain " + tail;
-  const std::string replay = "scripts/handoff replay " + tail;
-  const std::string regressions = "corpus/" + finding.target + "/regression";
-  const std::string test = "mkdir -p " + regressions + "\n  scripts/handoff explain --text " + tail + " > " + regressions +
-                           "/NAME.txt\n  scripts/handoff test --only regression";
-  const std::string text = Explain(finding, target_.alphabet, {.why = why, .explain = explain, .replay = replay, .test = test});
+  const Commands commands = CommandsFor(path);
+  const std::string why = known.decisive ? DescribeWhy(target_.alphabet, c, outcome.kind, *known.decisive) : "";
+  const std::string text = Explain(finding, target_.alphabet,
+                                   {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test});
   if (!known.confirmed)
     std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
   std::fputs(text.c_str(), stderr);

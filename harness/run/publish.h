@@ -38,13 +38,18 @@ class Publisher final : public RequestHandler {
   Finding FindingOf(const Case& c, const Outcome& outcome) const;
   // What Print is told besides the outcome.
   struct Known {
-    std::optional<Decisive> decisive = std::nullopt;
-    bool looked = true;  // for the decisive switch
+    std::optional<DecisiveSearch> decisive = std::nullopt;  // nothing: nobody has looked
     bool confirmed = true;
   };
   void Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const;
-  // A file and the flags that make scripts/handoff run it as it ran here, wherever the file is.
-  std::string CommandTail(const std::string& path) const;
+  // The commands that a finding names, for a case in `path`, wherever that is.
+  struct Commands {
+    std::string replay;
+    std::string explain;
+    std::string test;
+  };
+  Commands CommandsFor(const std::string& path) const;
+  Commands CommandsOutside(const std::string& path) const;
   std::string_view TwinName() const;
 
   const Target& target_;

@@ -27,9 +27,9 @@ class TargetProcess {
   TargetProcess(const TargetProcess&) = delete;
   TargetProcess& operator=(const TargetProcess&) = delete;
 
-  // Waits for the end; a process that takes longer than a minute is killed, and the test fails.
+  // Waits for the end; a process that takes longer than four minutes is killed, and the test fails.
   Ended Wait();
-  // Waits until the standard error holds `text`; false after a minute.
+  // Waits until the standard error holds `text`; false after four minutes.
   bool AwaitOutput(const std::string& text);
   bool HasEnded();
 
