@@ -10,9 +10,7 @@ const Target& TheTarget() {
     Target t;
     t.name = "native_cache_python";
     t.summary =
-        "Calls, resolves, inserts, exports and drops function objects with dispatch tables, and fills small caches, while "
-        "threads "
-        "collect. "
+        "Calls, resolves, inserts, exports, drops and collects function objects with dispatch tables, and fills small caches. "
         "Does not cover thread-local caches, nor finalisation while a cache is in use.";
     t.carrier = schedule::Carrier::kThread;
     t.alphabet = cache::PythonCache::Operations();

@@ -65,7 +65,7 @@ void MakeKeys() {
     types.push_back(NewKeyType(static_cast<int>(types.size())));
     bucket = BucketOf(types.back());
     ++wanting[bucket];
-  } while (wanting[bucket] < 3 || types.size() < kKeys);
+  } while (wanting[bucket] < 3 || static_cast<int>(types.size()) - wanting[bucket] < kKeys - 3);
   Choose(types, bucket);
   for (PyObject* type : types) Py_DECREF(type);
 }
