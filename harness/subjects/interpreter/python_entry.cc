@@ -87,8 +87,8 @@ void RunOwnBytecode() {
   Py_DECREF(globals);
 }
 
-CalledByPython::CalledByPython() { lock_order::Got(this_thread, nodes[Here()]); }
-CalledByPython::~CalledByPython() { lock_order::Gave(this_thread, nodes[Here()]); }
+CalledByPython::CalledByPython() : node_(nodes[Here() == kMain ? kMain : kSub]) { lock_order::Got(this_thread, node_); }
+CalledByPython::~CalledByPython() { lock_order::Gave(this_thread, node_); }
 
 Outside::Outside(int thread) : thread_(thread), before_(Here()) {
   if (before_ < 0) return;

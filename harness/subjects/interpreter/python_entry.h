@@ -50,6 +50,9 @@ class CalledByPython {
   ~CalledByPython();
   CalledByPython(const CalledByPython&) = delete;
   CalledByPython& operator=(const CalledByPython&) = delete;
+
+ private:
+  const int node_;
 };
 
 // While it lives the thread is detached: around everything that waits, and before anything that may end an interpreter.

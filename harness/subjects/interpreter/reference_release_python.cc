@@ -425,8 +425,8 @@ void ReleaseSubject::FinalizeInChild() {
     if (subject.finalize_.load(std::memory_order_relaxed) != kSubinterpreter) subject.RunLate();
     release_watch::Judge();
   };
-  const auto before = which == kAllWithReferences ? LeaveReferences : which == kSubinterpreter ? EndSubinterpreterOnly : nullptr;
-  const auto how = python::FinalizeInChild(before, after, this);
+  constexpr std::array<void (*)(void*), kEnds> kBefore = {nullptr, LeaveReferences, EndSubinterpreterOnly};
+  const auto how = python::FinalizeInChild(kBefore[static_cast<std::size_t>(which)], after, this);
   after_end_ = false;
   python::JudgeAfterFinalization(how, "S2", "A release");
 }
