@@ -146,6 +146,22 @@ TEST_F(PythonTest, WorkInASubinterpreterLeavesTheThreadAsItWas) {
   EXPECT_FALSE(RunInSubinterpreter(look, &seen));
 }
 
+TEST_F(PythonTest, AThreadKeepsItsStateInTheSubinterpreter) {
+  MakeSubinterpreter([] {});
+  DetachMain();
+  PyThreadState* seen[2] = {};
+  const auto look = [](void* out) { *static_cast<PyThreadState**>(out) = PyThreadState_Get(); };
+  std::thread([&] {
+    UseSubinterpreterState();
+    for (PyThreadState*& state : seen) RunInSubinterpreter(look, &state);
+    EXPECT_EQ(PyThreadState_GetUnchecked(), nullptr);
+  }).join();
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) {}, nullptr), AfterFinalization::kClean);
+  AttachMain();
+  EndSubinterpreter();
+}
+
 TEST_F(PythonTest, AVerdictOfTheChildIsSaidAgain) {
   DetachMain();
   const auto work = [](void*) { oracle::Fail("double-delete", "R3", "tensor %d", 7); };

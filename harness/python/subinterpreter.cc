@@ -49,6 +49,7 @@ void EndSubinterpreter() {
   }
   Py_EndInterpreter(first_state);
   sub = nullptr;
+  lasting_state = nullptr;
   PyThreadState_Swap(main);
 }
 
