@@ -1,6 +1,7 @@
 #include "harness/python/finalization.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <ctime>
 #include <initializer_list>
 
 #include "harness/oracle/verdict.h"
@@ -64,7 +67,7 @@ void BecomeQuiet() {
 
 [[noreturn]] void RunChild(void (*before)(void*), void (*after)(void*), void* context) {
   BecomeQuiet();
-  alarm(kFinalizationSeconds);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else would end a child that is blocked
   AttachMain();
   if (before != nullptr) before(context);
   EndSubinterpreter();
@@ -73,11 +76,41 @@ void BecomeQuiet() {
   _exit(kCleanExit);
 }
 
-int WaitFor(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+double Seconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of its main thread: the sanitizer's own wakes up all the time.
+bool Sleeps(pid_t child) {
+  char path[32];
+  char line[256] = {};
+  std::snprintf(path, sizeof path, "/proc/%d/stat", child);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool read_some = read(file, line, sizeof line - 1) > 0;
+  close(file);
+  const char* name_end = read_some ? std::strrchr(line, ')') : nullptr;  // a name may hold blanks
+  return name_end != nullptr && std::strncmp(name_end, ") S", 3) == 0;
+}
+
+// Whether it ended by itself; if not, it was killed.
+bool WaitFor(pid_t child, int& status) {
+  clockid_t used = 0;
+  clock_getcpuclockid(child, &used);
+  double asleep_since = Seconds(CLOCK_MONOTONIC);
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    const double now = Seconds(CLOCK_MONOTONIC);
+    if (!Sleeps(child)) asleep_since = now;
+    if (now - asleep_since > kBlockedSeconds || Seconds(used) > kFinalizationSeconds) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return false;
+    }
+    usleep(1000);
   }
-  return status;
+  return true;
 }
 
 }  // namespace
@@ -89,15 +122,17 @@ AfterFinalization FinalizeInChild(void (*before)(void* context), void (*after)(v
   const pid_t child = fork();
   if (child == 0) RunChild(before, after, context);
   if (child < 0) oracle::Fail("harness", "", "Expected to fork a child for the finalisation, found error %d.", errno);
-  const int status = WaitFor(child);
+  int status = 0;
+  const bool ended = WaitFor(child, status);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kVerdictExit) RepeatVerdict();
   close(verdict_pipe[0]);
   close(verdict_pipe[1]);
+  if (!ended) return AfterFinalization::kBlocked;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
     oracle::Fail("harness", "", "The system killed the child that finalises: is memory short?");
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kCleanExit) return AfterFinalization::kClean;
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? AfterFinalization::kBlocked : AfterFinalization::kCrashed;
+  const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == kCleanExit;
+  return clean ? AfterFinalization::kClean : AfterFinalization::kCrashed;
 }
 
 void JudgeAfterFinalization(AfterFinalization how, const char* rule, const char* late) {

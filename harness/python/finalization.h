@@ -8,12 +8,13 @@ namespace handoff::python {
 enum class AfterFinalization {
   kClean,    // `after` returned
   kCrashed,  // it ended by a signal or an exit code of its own
-  kBlocked,  // it did not return within kFinalizationSeconds
+  kBlocked,  // it was found asleep for kBlockedSeconds, or computed for kFinalizationSeconds
 };
 
-// A limit of the watchdog for a child that hangs, as CPython 3.14 does for a thread that attaches too late. A child that is well
-// needs hundredths of a second.
-inline constexpr unsigned kFinalizationSeconds = 20;
+// Limits of the watchdog for a child that hangs, as CPython 3.14 does for a thread that attaches too late. A child that is well
+// needs hundredths of a second; on a machine that is busy with other things it waits for a processor, which is no sleep.
+inline constexpr double kBlockedSeconds = 8;
+inline constexpr double kFinalizationSeconds = 20;
 
 // Forks; in the child calls `before(context)` attached, unless null, finalises the interpreter, and calls `after(context)`. The
 // child's one thread has no thread state then, like a foreign thread that outlives the interpreter; it cannot start real ones,

@@ -112,7 +112,7 @@ TEST_F(PythonTest, WhatHappensAfterFinalizationIsSeenInAChild) {
   EXPECT_EQ(FinalizeInChild(nullptr, [](void*) {}, nullptr), AfterFinalization::kClean);
   EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { std::abort(); }, nullptr), AfterFinalization::kCrashed);
   EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { _exit(0); }, nullptr), AfterFinalization::kCrashed);
-  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { raise(SIGALRM); }, nullptr), AfterFinalization::kBlocked);
+  EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { pause(); }, nullptr), AfterFinalization::kBlocked);
   EXPECT_EQ(FinalizeInChild(nullptr, [](void*) { PyGILState_Ensure(); }, nullptr), AfterFinalization::kCrashed);
   AttachMain();
   EXPECT_EQ(Evaluate("1 + 1"), "2");

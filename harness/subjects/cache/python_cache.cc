@@ -16,6 +16,7 @@
 #include "harness/subjects/cache/python_small.h"
 #include "harness/subjects/cache/python_watch.h"
 #include "harness/subjects/cache/watch.h"
+#include "harness/subjects/python_subject.h"
 #include "harness/subjects/twins.h"
 
 namespace handoff::cache {
@@ -129,9 +130,6 @@ constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
 
-// Rounds of Finish: what one thread's drain ends may leave work for another.
-constexpr int kMaxRounds = 8;
-
 // Leaves whatever lives as long as the process out of collections: each would look at all of it, thousands of objects.
 void FreezeHeap() {
   PyObject* gc = PyImport_ImportModule("gc");
@@ -142,18 +140,11 @@ void FreezeHeap() {
   Py_DECREF(gc);
 }
 
-class PythonCacheSubject final : public Subject {
+class PythonCacheSubject final : public PythonSubject {
  public:
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
-  void Start(int thread) override { python::MakeThreadState(thread); }
   void Apply(int thread, Operation operation) override;
-  bool NeedsFinish() override;
-  void Finish(int thread) override { python::Drain(thread); }
-  void End() override;
-  void BeforeFork() override { python::BeforeFork(); }
-  void AfterForkParent() override { python::AfterForkParent(); }
-  void AfterForkChild() override { python::AfterForkChild(); }
 
  private:
   // The newest function of a form.
@@ -179,13 +170,15 @@ class PythonCacheSubject final : public Subject {
   void Import(int module, int needs, bool fails);
   void Parse(int keyword);
   static void CheckView(const Held& held);
-  void DropEverything();
+  void DropEverything() override;
+  bool Outstanding() override { return cpython::watch::Outstanding(); }
+  void Clean(int round) override;
+  void Judge() override;
 
   Newest newest_[kForms];
   Held held_[kMaxThreads];
   std::optional<SmallCaches> small_;  // from Begin to the first NeedsFinish
   std::atomic<int> next_number_ = 0;
-  int rounds_ = 0;  // of Finish in this execution
 };
 
 void PythonCacheSubject::Initialize(const char* argv0) {
@@ -204,7 +197,6 @@ void PythonCacheSubject::Begin(const Case& c) {
   cache::watch::Reset();
   cpython::watch::Reset();
   next_number_ = 0;
-  rounds_ = 0;
   small_.emplace();
   python::AttachMain();
   for (int form = 0; form < kForms; ++form) {
@@ -359,6 +351,7 @@ void PythonCacheSubject::Apply(int thread, Operation operation) {
 }
 
 void PythonCacheSubject::DropEverything() {
+  JudgeHistory();
   python::AttachMain();
   for (Held& held : held_) {
     PyBuffer_Release(&held.view);
@@ -369,23 +362,14 @@ void PythonCacheSubject::DropEverything() {
   python::DetachMain();
 }
 
-bool PythonCacheSubject::NeedsFinish() {
-  if (rounds_++ == 0) {
-    JudgeHistory();
-    DropEverything();
-  }
-  if (!cpython::watch::Outstanding()) return false;
+// Most often the threads have only to be drained, and a collection costs as much as a few executions.
+void PythonCacheSubject::Clean(int round) {
   python::AttachMain();
-  // Most often the threads have only to be drained, and a collection costs as much as a few executions.
-  rounds_ <= 2 ? python::RunBytecode() : python::Collect();
+  round <= 2 ? python::RunBytecode() : python::Collect();
   python::DetachMain();
-  return cpython::watch::Outstanding() && rounds_ <= kMaxRounds;
 }
 
-void PythonCacheSubject::End() {
-  python::AttachMain();
-  python::CheckGilIsOff();
-  python::DetachMain();
+void PythonCacheSubject::Judge() {
   cpython::watch::Judge();
   CheckLocks();
 }

@@ -19,6 +19,7 @@
 #include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/python_array.h"
 #include "harness/subjects/dlpack/python_capsule.h"
+#include "harness/subjects/python_subject.h"
 
 namespace handoff::dlpack {
 namespace {
@@ -28,9 +29,6 @@ using namespace capsule;  // codes and values of operations
 // Mutants inherit `finalize` from seeds, and one finalisation costs as much as hundreds of executions; so a process hears only
 // one request in this many. A fresh process, as for confirming and replaying, hears the first.
 constexpr int kFinalizeEvery = 256;
-
-// Rounds of Finish: a chain of re-exports is no longer than the operations of a case, and each round ends one link at least.
-constexpr int kMaxRounds = kMaxOperations;
 
 // A reference that threads share. Loading it and counting up must be one step, else the object may die in between; hence the
 // lock. A PyMutex, since a thread that waits for one detaches and so keeps nobody from stopping the world.
@@ -117,19 +115,13 @@ void ExportNew(Slot& slot, Kind kind, const Layout& layout, const ElementType& t
   DropObject(Swap(slot, capsule));
 }
 
-class CapsuleSubject final : public Subject {
+class CapsuleSubject final : public PythonSubject {
  public:
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
-  void Start(int thread) override { python::MakeThreadState(thread); }
   void Apply(int thread, Operation operation) override;
-  bool NeedsFinish() override;
-  void Finish(int thread) override { python::Drain(thread); }
-  void End() override;
-  void BeforeFork() override { python::BeforeFork(); }
-  void AfterForkParent() override { python::AfterForkParent(); }
   void AfterForkChild() override {
-    python::AfterForkChild();
+    PythonSubject::AfterForkChild();
     in_child_ = true;
   }
 
@@ -145,7 +137,12 @@ class CapsuleSubject final : public Subject {
   void Api(int thread, Action action, Kind kind);
   void ReleaseOnNewThread(int thread);
   void FinalizeWithTensors(bool during);
-  void DropEverything();
+  void DropEverything() override;
+  bool Outstanding() override { return ledger::Outstanding(); }
+  void Clean(int round) override;
+  void Judge() override { ledger::Judge(); }
+  // A chain of re-exports is no longer than the operations of a case, and each round ends one link at least.
+  int MaxRounds() const override { return kMaxOperations; }
 
   Slot slots_[kSlots];                   // capsules; any thread
   Slot boxes_[kBoxes];                   // Python arrays; any thread
@@ -155,7 +152,6 @@ class CapsuleSubject final : public Subject {
   std::mutex native_lock_;               // guards nothing: what a native library's caller may hold
   bool first_ = true;                    // no execution has begun
   bool in_child_ = false;
-  int rounds_ = 0;              // of Finish in this execution
   int until_finalization_ = 1;  // the first request of a process is always heard
 };
 
@@ -178,7 +174,6 @@ void CapsuleSubject::Begin(const Case& c) {
   first_ = false;
   ledger::Reset(c.strategy == Strategy::kFree);
   finalize_.store(0, std::memory_order_relaxed);
-  rounds_ = 0;
 }
 
 void CapsuleSubject::Import(int thread, Slot& slot) {
@@ -341,6 +336,10 @@ void CapsuleSubject::FinalizeWithTensors(bool during) {
 }
 
 void CapsuleSubject::DropEverything() {
+  if (const int when = finalize_.load(std::memory_order_relaxed); when != 0 && --until_finalization_ <= 0) {
+    until_finalization_ = kFinalizeEvery;
+    FinalizeWithTensors(/*during=*/when == 2);
+  }
   python::AttachMain();
   for (Slot& slot : slots_) DropObject(Swap(slot, nullptr));
   for (Slot& box : boxes_) DropObject(Swap(box, nullptr));
@@ -351,29 +350,11 @@ void CapsuleSubject::DropEverything() {
   python::DetachMain();
 }
 
-// What is left after the drop belongs to carriers: CPython has queued it for them. What one of them destroys may in turn belong
-// to another, so that a chain takes several rounds.
-bool CapsuleSubject::NeedsFinish() {
-  if (rounds_++ == 0) {
-    if (const int when = finalize_.load(std::memory_order_relaxed); when != 0 && --until_finalization_ <= 0) {
-      until_finalization_ = kFinalizeEvery;
-      FinalizeWithTensors(/*during=*/when == 2);
-    }
-    DropEverything();
-  }
-  if (!ledger::Outstanding()) return false;
+void CapsuleSubject::Clean(int /*round*/) {
   python::AttachMain();
   DropQueued();
   EndLoans();
   python::DetachMain();
-  return ledger::Outstanding() && rounds_ <= kMaxRounds;
-}
-
-void CapsuleSubject::End() {
-  python::AttachMain();
-  python::CheckGilIsOff();
-  python::DetachMain();
-  ledger::Judge();
 }
 
 }  // namespace

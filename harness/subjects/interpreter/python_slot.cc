@@ -13,6 +13,7 @@
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/python_side.h"
 #include "harness/subjects/interpreter/watch.h"
+#include "harness/subjects/python_subject.h"
 #include "harness/subjects/twins.h"
 
 namespace handoff::interpreter {
@@ -100,9 +101,6 @@ constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
 constexpr int kFinalizeEvery = 256;
-// Rounds of Finish: what one thread's drain ends may leave work for another.
-constexpr int kMaxRounds = 8;
-
 // The carrier's own thread state, attached.
 class OwnState {
  public:
@@ -120,18 +118,11 @@ class OwnState {
   const bool attached_;
 };
 
-class PythonSlotSubject final : public Subject {
+class PythonSlotSubject final : public PythonSubject {
  public:
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
-  void Start(int thread) override { python::MakeThreadState(thread); }
   void Apply(int thread, Operation operation) override;
-  bool NeedsFinish() override;
-  void Finish(int thread) override { python::Drain(thread); }
-  void End() override;
-  void BeforeFork() override { python::BeforeFork(); }
-  void AfterForkParent() override { python::AfterForkParent(); }
-  void AfterForkChild() override { python::AfterForkChild(); }
 
  private:
   // What a thread holds; used by that thread only, each field owns a reference.
@@ -148,7 +139,10 @@ class PythonSlotSubject final : public Subject {
   static void ReplaceNative(int thread, Held& held, CountNative* native);
   void FinalizeWithNatives();
   void DropNatives();
-  void DropEverything();
+  void DropEverything() override;
+  bool Outstanding() override { return watch::Outstanding(); }
+  void Clean(int round) override;
+  void Judge() override { watch::Judge(); }
 
   PythonSide side_;
   Held held_[kMaxThreads];
@@ -157,7 +151,6 @@ class PythonSlotSubject final : public Subject {
   PyMutex wrapper_mutex_{};
   PyObject* wrapper_box_ = nullptr;    // guarded by wrapper_mutex_; owns a reference
   std::atomic<bool> finalize_{false};  // relaxed: read when all operations have ended
-  int rounds_ = 0;                     // of Finish in this execution
   int until_finalization_ = 1;         // the first request of a process is always heard
 };
 
@@ -172,7 +165,6 @@ void PythonSlotSubject::Begin(const Case& c) {
   threads_ = static_cast<int>(c.threads.size());
   watch::Reset();
   finalize_.store(false, std::memory_order_relaxed);
-  rounds_ = 0;
   CountNative* native = new PythonNative(side_);
   for (int t = 0; t < threads_; ++t) {
     held_[t].native = t == 0 ? native : count::Copy(0, native);
@@ -311,6 +303,10 @@ void PythonSlotSubject::FinalizeWithNatives() {
 }
 
 void PythonSlotSubject::DropEverything() {
+  if (finalize_.load(std::memory_order_relaxed) && --until_finalization_ <= 0) {
+    until_finalization_ = kFinalizeEvery;
+    FinalizeWithNatives();
+  }
   for (int t = 0; t < threads_; ++t) {
     if (held_[t].native != nullptr) count::CheckOwnership(*held_[t].native);
   }
@@ -325,26 +321,10 @@ void PythonSlotSubject::DropEverything() {
   python::DetachMain();
 }
 
-bool PythonSlotSubject::NeedsFinish() {
-  if (rounds_++ == 0) {
-    if (finalize_.load(std::memory_order_relaxed) && --until_finalization_ <= 0) {
-      until_finalization_ = kFinalizeEvery;
-      FinalizeWithNatives();
-    }
-    DropEverything();
-  }
-  if (!watch::Outstanding()) return false;
+void PythonSlotSubject::Clean(int /*round*/) {
   python::AttachMain();
   python::Collect();
   python::DetachMain();
-  return watch::Outstanding() && rounds_ <= kMaxRounds;
-}
-
-void PythonSlotSubject::End() {
-  python::AttachMain();
-  python::CheckGilIsOff();
-  python::DetachMain();
-  watch::Judge();
 }
 
 }  // namespace

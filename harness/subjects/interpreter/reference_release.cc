@@ -106,10 +106,7 @@ void ReferenceRelease::Begin(const Case& c) {
     once_nodes_[i] = lock_order::NewNode("once flag", i);
   }
   native_lock_.emplace("native lock", 0);
-  for (int t = 0; t < threads_; ++t) {
-    work_[t].emplace();
-    work_[t]->node = lock_order::NewNode("work of thread", t);
-  }
+  for (int t = 0; t < threads_; ++t) work_[t].emplace(t);
 }
 
 void ReferenceRelease::MakePayload(int thread, Host& host, bool nested) {
@@ -166,26 +163,9 @@ void ReferenceRelease::Enter(int thread, Host& host) {
   const Locked locked(thread, *native_lock_);
 }
 
-void ReferenceRelease::BeginWork(int thread) {
-  const std::scoped_lock lock(work_[thread]->mutex);
-  work_[thread]->busy = true;
-  lock_order::Got(thread, work_[thread]->node);
-}
-
-void ReferenceRelease::EndWork(int thread) {
-  const std::scoped_lock lock(work_[thread]->mutex);
-  work_[thread]->busy = false;
-  lock_order::Gave(thread, work_[thread]->node);
-  work_[thread]->done.notify_all();
-}
-
 // S12: a native destructor that waits for another thread's work, which may be a release that wants to attach.
 void ReferenceRelease::Join(int thread, int other) {
-  if (other == thread || other >= threads_) return;
-  Work& work = *work_[other];
-  lock_order::Waits(thread, work.node);
-  std::unique_lock lock(work.mutex);
-  work.done.wait(lock, [&work] { return !work.busy; });
+  if (other != thread && other < threads_) work_[other]->Join(thread);
 }
 
 // An import that a once flag guards, and that detaches while it waits for a file.
@@ -209,9 +189,9 @@ void ReferenceRelease::Apply(int thread, Operation operation) {
       MakePayload(thread, *hosts_[a[0]], a[1] != 0);
       break;
     case kRelease:
-      BeginWork(thread);
+      work_[thread]->Begin();
       if (Payload* payload = std::exchange(held_[thread], nullptr); payload != nullptr) ReleaseIn(thread, payload, a[0], a[1]);
-      EndWork(thread);
+      work_[thread]->End();
       break;
     case kGive:
     case kTake: {

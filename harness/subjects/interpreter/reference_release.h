@@ -4,13 +4,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 
 #include "harness/subjects/interpreter/release.h"
+#include "harness/subjects/interpreter/work.h"
 #include "harness/subjects/subject.h"
 
 namespace handoff::interpreter {
@@ -30,22 +30,12 @@ class ReferenceRelease final : public Subject {
  private:
   static constexpr int kHosts = 2;
 
-  // A thread's work, as somebody sees it who joins the thread.
-  struct Work {
-    std::mutex mutex;
-    std::condition_variable done;
-    bool busy = false;  // guarded by mutex
-    int node = 0;       // of the lock order
-  };
-
   void MakePayload(int thread, Host& host, bool nested);
   static void Release(int thread, Payload* payload, int way);
   void ReleaseIn(int thread, Payload* payload, int way, int state);
   void Enter(int thread, Host& host);
   void Join(int thread, int other);
   void Once(int thread, Host& host);
-  void BeginWork(int thread);
-  void EndWork(int thread);
 
   int threads_ = 0;                    // of the case
   std::optional<Host> hosts_[kHosts];  // from Begin to End

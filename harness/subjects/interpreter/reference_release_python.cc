@@ -2,8 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -19,6 +17,8 @@
 #include "harness/subjects/interpreter/lock.h"
 #include "harness/subjects/interpreter/python_release.h"
 #include "harness/subjects/interpreter/release_watch.h"
+#include "harness/subjects/interpreter/work.h"
+#include "harness/subjects/python_subject.h"
 #include "harness/subjects/twins.h"
 
 namespace handoff::interpreter {
@@ -114,37 +114,23 @@ constexpr auto kTwins = TwinsOf(kTwinTable);
 
 // As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
 constexpr int kFinalizeEvery = 256;
-// Rounds of Finish: what one thread's drain ends may leave work for another.
-constexpr int kMaxRounds = 8;
 
 // Whether the way may be gone with a native lock in the hand: it never attaches.
 bool NeverAttaches(int way) { return way != kExitBlock; }
 
-// A thread's work, as somebody sees it who joins the thread.
-struct Work {
-  std::mutex mutex;
-  std::condition_variable done;
-  bool busy = false;  // guarded by mutex
-  int node = 0;       // of the lock order
-};
-
-class ReleaseSubject final : public Subject {
+class ReleaseSubject final : public PythonSubject {
  public:
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
   void Start(int thread) override {
-    python::MakeThreadState(thread);
+    PythonSubject::Start(thread);
     UseOwnState(thread);
     python::UseSubinterpreterState();
   }
   void Apply(int thread, Operation operation) override;
-  bool NeedsFinish() override;
   void Finish(int thread) override;
-  void End() override;
-  void BeforeFork() override { python::BeforeFork(); }
-  void AfterForkParent() override { python::AfterForkParent(); }
   void AfterForkChild() override {
-    python::AfterForkChild();
+    PythonSubject::AfterForkChild();
     in_child_ = true;
   }
 
@@ -158,10 +144,12 @@ class ReleaseSubject final : public Subject {
   void Take(int thread, PythonReference* reference);
   void ReleaseIn(int thread, PythonReference* reference, int way, int state);
   void Join(int thread, int other);
-  void BeginWork(int thread);
-  void EndWork(int thread);
   bool HearsFinalize(int which);
   void RunLate();
+  void DropEverything() override;
+  bool Outstanding() override { return python_reference::Alive() > 0; }
+  void Clean(int round) override;
+  void Judge() override;
   void ReleaseRest();
   static void LeaveReferences(void* self);
   static void EndSubinterpreterOnly(void* self);
@@ -179,7 +167,6 @@ class ReleaseSubject final : public Subject {
   bool first_ = true;                           // no execution has begun
   bool in_child_ = false;                       // of a fork for one case
   bool after_end_ = false;                      // in the child that finalises: one thread, and no new ones
-  int rounds_ = 0;                              // of Finish in this execution
   std::atomic<unsigned> requests_[kEnds] = {};  // to finalise, in this process
 };
 
@@ -218,13 +205,9 @@ void ReleaseSubject::Begin(const Case& c) {
   python_release::Open();
   native_.emplace();
   native_lock_.emplace("native lock", 0);
-  for (int t = 0; t < threads_; ++t) {
-    work_[t].emplace();
-    work_[t]->node = lock_order::NewNode("work of thread", t);
-  }
+  for (int t = 0; t < threads_; ++t) work_[t].emplace(t);
   late_count_.store(0, std::memory_order_relaxed);
   finalize_.store(-1, std::memory_order_relaxed);
-  rounds_ = 0;
 }
 
 // A thread holds one reference at a time: the old one goes first.
@@ -270,26 +253,9 @@ void ReleaseSubject::ReleaseIn(int thread, PythonReference* reference, int way, 
   }
 }
 
-void ReleaseSubject::BeginWork(int thread) {
-  const std::scoped_lock lock(work_[thread]->mutex);
-  work_[thread]->busy = true;
-  lock_order::Got(thread, work_[thread]->node);
-}
-
-void ReleaseSubject::EndWork(int thread) {
-  const std::scoped_lock lock(work_[thread]->mutex);
-  work_[thread]->busy = false;
-  lock_order::Gave(thread, work_[thread]->node);
-  work_[thread]->done.notify_all();
-}
-
 // S12: a native destructor that waits for another thread's work, which may be a release that wants to attach.
 void ReleaseSubject::Join(int thread, int other) {
-  if (other == thread || other >= threads_) return;
-  Work& work = *work_[other];
-  lock_order::Waits(thread, work.node);
-  std::unique_lock lock(work.mutex);
-  work.done.wait(lock, [&work] { return !work.busy; });
+  if (other != thread && other < threads_) work_[other]->Join(thread);
 }
 
 void ReleaseSubject::Dispatch(int thread, const Operation& operation) {
@@ -311,10 +277,10 @@ void ReleaseSubject::Dispatch(int thread, const Operation& operation) {
       if (PythonReference* wrapper = python_reference::Unwrap(*native_); wrapper != nullptr) Release(thread, wrapper, a[0]);
       break;
     case kRelease:
-      BeginWork(thread);
+      work_[thread]->Begin();
       if (PythonReference* reference = std::exchange(held_[thread], nullptr); reference != nullptr)
         ReleaseIn(thread, reference, a[0], a[1]);
-      EndWork(thread);
+      work_[thread]->End();
       break;
     case kGive:
     case kTake: {
@@ -431,18 +397,18 @@ void ReleaseSubject::FinalizeInChild() {
   python::JudgeAfterFinalization(how, "S2", "A release");
 }
 
-// What is left after the drop belongs to carriers: CPython has queued it for them.
-bool ReleaseSubject::NeedsFinish() {
-  if (rounds_++ == 0) {
-    if (finalize_.load(std::memory_order_relaxed) >= 0) FinalizeInChild();
-    ReleaseRest();
-  }
+void ReleaseSubject::DropEverything() {
+  if (finalize_.load(std::memory_order_relaxed) >= 0) FinalizeInChild();
+  ReleaseRest();
+  Clean(0);  // what is pending is counted, also if no object is left
+}
+
+void ReleaseSubject::Clean(int /*round*/) {
   python::AttachMain();
   Py_MakePendingCalls();
   python::DetachMain();
   DrainQueues();
   python_reference::Reclaim();
-  return python_reference::Alive() > 0 && rounds_ <= kMaxRounds;
 }
 
 // In both interpreters: each has a queue of its own for the objects of each of its threads.
@@ -450,10 +416,7 @@ void ReleaseSubject::Finish(int thread) {
   for (int i = 0; i < kInterpreters; ++i) Inside(thread, i, RunOwnBytecode);
 }
 
-void ReleaseSubject::End() {
-  python::AttachMain();
-  python::CheckGilIsOff();
-  python::DetachMain();
+void ReleaseSubject::Judge() {
   release_watch::Judge();
   if (python_reference::Alive() == 0) return;
   oracle::Fail("missing-delete", "S0", "%d objects are left although every reference to them was dropped.",

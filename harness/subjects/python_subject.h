@@ -1,0 +1,33 @@
+// What all subjects inside CPython have in common: a thread state for each carrier, the fork, and the end of an execution.
+#pragma once
+
+#include "harness/subjects/subject.h"
+
+namespace handoff {
+
+class PythonSubject : public Subject {
+ public:
+  void Start(int thread) override;
+  // What is left when everything was dropped belongs to carriers: CPython has queued it for them. What one of them destroys may
+  // in turn belong to another, so that a chain takes several rounds.
+  bool NeedsFinish() final;
+  void Finish(int thread) override;
+  void End() final;
+  void BeforeFork() override;
+  void AfterForkParent() override;
+  void AfterForkChild() override;
+
+ protected:
+  // After all operations, on the driver thread, detached: first everything that is held is dropped; then as often as something is
+  // left, and at most MaxRounds times, the driver does its part before the carriers do theirs; then the oracles judge.
+  virtual void DropEverything() = 0;
+  virtual bool Outstanding() = 0;
+  virtual void Clean(int round) = 0;  // counted from 1
+  virtual void Judge() = 0;
+  virtual int MaxRounds() const { return 8; }
+
+ private:
+  int rounds_ = 0;  // of this execution
+};
+
+}  // namespace handoff
