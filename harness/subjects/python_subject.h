@@ -17,7 +17,7 @@ class PythonSubject : public Subject {
   void AfterForkParent() override;
   void AfterForkChild() override;
 
- protected:
+ private:
   // After all operations, on the driver thread, detached: first everything that is held is dropped; then as often as something is
   // left, and at most MaxRounds times, the driver does its part before the carriers do theirs; then the oracles judge.
   virtual void DropEverything() = 0;
@@ -26,7 +26,6 @@ class PythonSubject : public Subject {
   virtual void Judge() = 0;
   virtual int MaxRounds() const { return 8; }
 
- private:
   int rounds_ = 0;  // of this execution
 };
 
