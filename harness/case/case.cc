@@ -1,5 +1,6 @@
 #include "harness/case/case.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace handoff {
@@ -58,6 +59,18 @@ void NormalizeSwitch(Switch& s) {
 }
 
 }  // namespace
+
+std::string MistakeIn(const Alphabet& alphabet) {
+  if (alphabet.operations.empty()) return "expected at least one operation, found none";
+  for (const OperationKind& kind : alphabet.operations) {
+    const auto named = std::ranges::count_if(kind.arguments, [](const Argument& argument) { return !argument.name.empty(); });
+    if (kind.name.empty()) return "expected a name of each operation, found one without";
+    if (named == kind.argument_count) continue;
+    return "expected argument_count " + std::to_string(named) + " of operation " + std::string(kind.name) +
+           ", as many as it names, found " + std::to_string(kind.argument_count);
+  }
+  return "";
+}
 
 std::size_t OperationCount(const Case& c) {
   std::size_t count = 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -107,6 +108,9 @@ struct OperationKind {
 struct Alphabet {
   std::span<const OperationKind> operations;
 };
+
+// What is wrong with a table of operations, in a sentence; "" if nothing is. An argument that is not counted would never be used.
+std::string MistakeIn(const Alphabet& alphabet);
 
 // Number of operations, all threads together.
 std::size_t OperationCount(const Case& c);

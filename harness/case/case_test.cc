@@ -22,6 +22,13 @@ TEST(CaseTest, OperationsOfAllThreadsAreCounted) {
   EXPECT_EQ(OperationCount(TwoThreads()), 3U);
 }
 
+TEST(CaseTest, AnArgumentThatIsNotCountedIsAMistake) {
+  EXPECT_EQ(MistakeIn(kAlphabet), "");
+  EXPECT_EQ(MistakeIn({}), "expected at least one operation, found none");
+  const OperationKind kinds[] = {{.name = "get", .arguments = {{{.name = "key"}, {.name = "slot"}}}, .argument_count = 1}};
+  EXPECT_EQ(MistakeIn({kinds}), "expected argument_count 2 of operation get, as many as it names, found 1");
+}
+
 TEST(CaseTest, TheSeedIsTheSameOnEveryPlatform) {
   EXPECT_EQ(Seed(Case{}), 0xd0af2a8febabe7aaU);
   EXPECT_EQ(Seed(TwoThreads()), 0xd3c99d7988b72a7dU);

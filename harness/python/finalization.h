@@ -13,7 +13,7 @@ enum class AfterFinalization {
 
 // Limits of the watchdog for a child that hangs, as CPython 3.14 does for a thread that attaches too late. A child that is well
 // needs hundredths of a second; on a machine that is busy with other things it waits for a processor, which is no sleep.
-inline constexpr double kBlockedSeconds = 8;
+inline constexpr double kBlockedSeconds = 3;
 inline constexpr double kFinalizationSeconds = 20;
 
 // Forks; in the child calls `before(context)` attached, unless null, finalises the interpreter, and calls `after(context)`. The

@@ -107,17 +107,22 @@ void CopyOut(int from) {
   }
 }
 
-bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path) {
+bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path, bool* existed) {
   BuildPath(name, HashBytes(data, size), path);
-  const long file = RawSyscall(SYS_openat, AT_FDCWD, Word(path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
+  long file = RawSyscall(SYS_openat, AT_FDCWD, Word(path), kFlags | O_EXCL, 0666);
+  const bool there = file == -EEXIST;
+  if (there) file = RawSyscall(SYS_openat, AT_FDCWD, Word(path), kFlags | O_TRUNC, 0666);
   const bool written = file >= 0 && WriteAll(static_cast<int>(file), data, size);
   if (file >= 0) RawSyscall(SYS_close, file);
-  if (!written) {
-    WriteText("handoff: expected to write ");
-    WriteText(path);
-    WriteText(", and could not. Give a folder that exists and has room with -artifact_prefix=FOLDER/\n");
-  }
-  return written;
+  if (existed != nullptr) *existed = there;
+  if (written) return true;
+  if (file >= 0 && !there) RawSyscall(SYS_unlinkat, AT_FDCWD, Word(path), 0);
+  WriteText("handoff: expected to write ");
+  WriteText(path);
+  WriteText(file == -EMFILE ? ", and may not open one more file. Raise the limit (ulimit -n).\n"
+                            : ", and could not. Give a folder that exists and has room with -artifact_prefix=FOLDER/\n");
+  return false;
 }
 
 }  // namespace handoff

@@ -11,9 +11,10 @@ namespace handoff {
 // none) say. Copied; cut at kMaxPath. Call once, at start. Both may be null.
 void SetArtifactPlace(const char* prefix, const char* exact_path);
 
-// Writes `data` to <prefix><name>-<hash>, or to the exact path, and puts the path into `path` (kMaxPath bytes). False, with a
-// sentence on standard error, if that fails. Any thread, signal handlers too.
-bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path);
+// Writes `data` to <prefix><name>-<hash>, or to the exact path, and puts the path into `path` (kMaxPath bytes). `existed`, unless
+// null: whether there was a file before. False, with a sentence on standard error and no file, if that fails. Any thread, signal
+// handlers too.
+bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path, bool* existed = nullptr);
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits: names files and chooses the executions that are run twice. Not for secrets.
 std::uint64_t HashBytes(const std::uint8_t* data, std::size_t size);

@@ -53,6 +53,14 @@ void Forget(Observation& observation) {
   observation.switch_count = observation.switches_lost = observation.step_count = observation.frame_count = 0;
 }
 
+Outcome Lost(const char* what) {
+  Outcome lost;
+  lost.lost = true;
+  lost.kind = "harness";
+  lost.detail = std::string("expected ") + what + " from the system, found: " + std::strerror(errno);
+  return lost;
+}
+
 int WaitFor(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -76,7 +84,7 @@ Outcome ColdRunner::Run(const Case& c, int limit_seconds, bool check_repeats) {
   if (!has_pilot_ || pilot_case_.threads != c.threads || pilot_case_.granularity != c.granularity) {
     has_pilot_ = false;
     Outcome pilot = RunChild(c, nullptr, Task::kPilot, limit_seconds);
-    if (pilot.Failed()) return pilot;  // fails without any voluntary switch: so be it
+    if (pilot.Failed() || pilot.lost) return pilot;  // fails without any voluntary switch: so be it
     pilot_case_ = c;
     pilot_profile_ = pilot.profile;
     has_pilot_ = true;
@@ -86,11 +94,9 @@ Outcome ColdRunner::Run(const Case& c, int limit_seconds, bool check_repeats) {
 
 Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds) {
   Forget(exchange_.cold);
-  Outcome lost;
-  lost.kind = "harness";
-  if (ftruncate(report_file_, 0) != 0 || lseek(report_file_, 0, SEEK_SET) != 0) return lost;
+  if (ftruncate(report_file_, 0) != 0 || lseek(report_file_, 0, SEEK_SET) != 0) return Lost("a file in memory");
   int alive[2];
-  if (pipe2(alive, O_CLOEXEC) != 0) return lost;
+  if (pipe2(alive, O_CLOEXEC) != 0) return Lost("a pipe");
   std::fflush(nullptr);
   subject_.BeforeFork();
   const pid_t child = fork();
@@ -98,12 +104,13 @@ Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Ta
     close(alive[0]);
     BeChild(c, profile, task, limit_seconds);
   }
+  const int refused = errno;
   subject_.AfterForkParent();
   close(alive[1]);
   if (child < 0) {
     close(alive[0]);
-    lost.detail = std::string("expected to fork, found: ") + std::strerror(errno);
-    return lost;
+    errno = refused;
+    return Lost("a process");
   }
   const bool ended = AwaitChild(alive[0], limit_seconds);
   close(alive[0]);

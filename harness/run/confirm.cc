@@ -104,7 +104,8 @@ Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
   return result;
 }
 
-bool Confirmer::Shrink(Confirmation& confirmation) {
+bool Confirmer::Shrink(Confirmation& confirmation, bool& complete) {
+  complete = true;
   if (!confirmation.confirmed || confirmation.published.strategy != Strategy::kListed) return false;
   until_ = Clock::now() + limits_.shrink;
   const StillFails still_fails = [&](const Case& c) {
@@ -113,6 +114,7 @@ bool Confirmer::Shrink(Confirmation& confirmation) {
     return outcome.Failed() && signature_of_(c, outcome) == confirmation.signature;
   };
   const Case smaller = handoff::Shrink(confirmation.published, still_fails, [this] { return OutOfTime(); });
+  complete = !OutOfTime();
   if (smaller == confirmation.published) return false;
   until_ = Clock::now() + limits_.search;
   Confirmation result;
@@ -130,6 +132,7 @@ DecisiveSearch Confirmer::FindDecisive(const Confirmation& confirmation) {
     Case without = c;
     without.switches.erase(without.switches.begin() + static_cast<std::ptrdiff_t>(i));
     Outcome outcome = run_(without);
+    if (outcome.lost) return {.found = std::nullopt, .complete = false};
     if (!outcome.Failed()) return {.found = Decisive{.index = i, .passing = std::move(outcome)}};
   }
   return {};

@@ -22,7 +22,7 @@ struct ConfirmLimits {
   // Runs that must all fail in the same way: at a chance of one in two of failing, 5 let one in 32 through.
   int repeats = 5;
   // For making it smaller, afterwards.
-  std::chrono::milliseconds shrink{4'000};
+  std::chrono::milliseconds shrink{8'000};
   // For the search of the switch that matters, after that.
   std::chrono::milliseconds why{5'000};
 };
@@ -61,8 +61,8 @@ class Confirmer {
   Confirmation Confirm(const Case& original, const Outcome& warm);
 
   // Makes a confirmed, `listed` case smaller, as far as the time goes; what it becomes has failed as often as what it was, with
-  // the same signature. Whether it did.
-  bool Shrink(Confirmation& confirmation);
+  // the same signature. Whether it did. `complete`: whether nothing more can be left out, else the time was over.
+  bool Shrink(Confirmation& confirmation, bool& complete);
 
   // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back.
   DecisiveSearch FindDecisive(const Confirmation& confirmation);

@@ -156,10 +156,30 @@ TEST(ConfirmTest, AConfirmedCaseIsMadeSmallerAndFailsAsOften) {
   Confirmation confirmation = Make(run).Confirm(Original(), Failed());
   ASSERT_TRUE(confirmation.confirmed);
   const int before = runs;
-  EXPECT_TRUE(Make(run).Shrink(confirmation));
+  bool complete = false;
+  EXPECT_TRUE(Make(run).Shrink(confirmation, complete));
+  EXPECT_TRUE(complete);
   EXPECT_EQ(OperationCount(confirmation.published), 2U);
   EXPECT_EQ(confirmation.signature, "double-delete--R1");
   EXPECT_GE(runs - before, 5);
+}
+
+TEST(ConfirmTest, WhatTheSystemRefusesToRunIsNoFailureAndNoSuccess) {
+  const auto run = [](const Case&) {
+    Outcome outcome;
+    outcome.lost = true;
+    return outcome;
+  };
+  const Confirmation result = Make(run, milliseconds(20)).Confirm(Original(), Failed());
+  EXPECT_FALSE(result.confirmed);
+  EXPECT_EQ(result.published, Original());
+  EXPECT_EQ(result.signature, "double-delete--R1");
+  Confirmation confirmation;
+  confirmation.published = SmallCase();
+  confirmation.published.switches.resize(1);
+  const DecisiveSearch search = Make(run).FindDecisive(confirmation);
+  EXPECT_FALSE(search.found);
+  EXPECT_FALSE(search.complete);
 }
 
 TEST(ConfirmTest, ASmallerCaseThatFailsOnlySometimesIsNotPublished) {
@@ -169,7 +189,8 @@ TEST(ConfirmTest, ASmallerCaseThatFailsOnlySometimesIsNotPublished) {
   };
   Confirmation confirmation = Make(run).Confirm(Original(), Failed());
   const Case before = confirmation.published;
-  EXPECT_FALSE(Make(run).Shrink(confirmation));
+  bool complete = false;
+  EXPECT_FALSE(Make(run).Shrink(confirmation, complete));
   EXPECT_EQ(confirmation.published, before);
 }
 

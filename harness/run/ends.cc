@@ -51,7 +51,7 @@ void PrintEnd(const char* kind, const char* rule, const char* detail) {
 
 // Waits for the cold parent's answer; false if it is gone or late. What it writes in the meantime goes to standard error.
 bool AwaitAnswer() {
-  const long until = Now() + kAnswerSeconds;
+  const long until = Now() + ends.place.answer_seconds;
   for (;;) {
     pollfd ready = {.fd = ends.place.socket, .events = POLLIN, .revents = 0};
     timespec wait = {.tv_sec = 1, .tv_nsec = 0};
@@ -96,8 +96,8 @@ const char* FileOf(EndKind end) {
 [[noreturn]] void EndWarm(EndKind end) {
   if (end == EndKind::kInterrupted || !AskColdParent()) EndAtOnce(FileOf(end), CodeOf(end));
   const Exchange& exchange = *ends.place.exchange;
-  if (exchange.answer == Answer::kConfirmed) PrintPath(kWritten, exchange.path);
-  if (exchange.answer == Answer::kUnconfirmed) PrintPath(kWrittenUnconfirmed, exchange.path);
+  if (exchange.answer == Answer::kNotWritten) EndAtOnce(FileOf(end), CodeOf(end));
+  PrintPath(exchange.answer == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange.path);
   LeaveAtOnce(CodeOf(end));
 }
 
@@ -196,6 +196,12 @@ void EndAtOnce(const char* file_name, int code) {
   static char path[kMaxPath];
   const Exchange* exchange = ends.place.exchange;
   if (ends.place.role == Role::kColdChild) LeaveAtOnce(code);
+  // Acquire: the path was written before.
+  const auto kept = Answer{exchange == nullptr ? 0U : __atomic_load_n(&exchange->kept, __ATOMIC_ACQUIRE)};
+  if (kept != Answer::kNone) {
+    PrintPath(kept == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange->path);
+    LeaveAtOnce(code);
+  }
   if (ends.place.report_file >= 0) CopyOut(ends.place.report_file);
   if (HasCase() && (ends.running || code != kExitInterrupted)) {
     if (WriteArtifact(file_name, exchange->case_bytes, exchange->case_size, path)) PrintPath(PhraseOf(code), path);

@@ -27,7 +27,7 @@ enum class Role : std::uint8_t {
 
 // Seconds that a failing thread waits for the cold parent before it writes the case by itself: more than the cold parent allows
 // itself (confirm.h), so that it is reached only when something is broken.
-inline constexpr int kAnswerSeconds = 40;
+inline constexpr int kAnswerSeconds = 50;
 // Seconds that a sanitizer may take to print its report of a fatal signal; it may hang on a lock that the signal interrupted.
 inline constexpr int kReportSeconds = 10;
 
@@ -37,6 +37,7 @@ struct EndsPlace {
   int socket = -1;               // to the cold parent; kWarm only
   int report_file = -1;          // where sanitizers print, or -1: standard error
   int timeout_seconds = 25;      // for one execution; 0: no limit
+  int answer_seconds = kAnswerSeconds;
 };
 
 // Tells End what this process is, routes the sanitizers' reports to `report_file`, and sets every handler but those for signals.

@@ -63,7 +63,8 @@ struct Exchange {
   Observation warm;
   Observation cold;
   Answer answer;
-  char path[kMaxPath];  // of the file the answer is about
+  std::uint32_t kept;   // an Answer: what has been written so far, for a process that is interrupted before it gets its answer
+  char path[kMaxPath];  // of the file that both are about
 };
 
 // A zeroed block, shared with all later forks; null where the system refuses. Never unmapped.

@@ -27,7 +27,9 @@ struct Outcome {
   std::vector<std::uintptr_t> frames;  // of a time-out
   schedule::Profile profile;
 
-  bool Failed() const { return end != EndKind::kClean; }
+  bool lost = false;  // it was not run: the system refused a process, a pipe or a file; `detail` says which
+
+  bool Failed() const { return end != EndKind::kClean && !lost; }
 };
 
 // Copies an observation whose writer is done. `text` is what that process printed; a sanitizer's report in it refines the kind

@@ -58,8 +58,7 @@ std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::stri
   if (c.strategy != Strategy::kListed) return "Not known: its schedule is not written as switches, which could be left out.";
   if (c.switches.empty()) {
     std::string text = "No change of order is needed: it fails without any switch, each thread after the one before it.";
-    if (kind == "data-race")
-      text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
+    if (kind == "data-race") text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
     return text;
   }
   const std::string count = std::to_string(c.switches.size()) + (c.switches.size() == 1 ? " switch" : " switches");
@@ -142,14 +141,32 @@ Confirmer Publisher::MakeConfirmer(ColdRunner& runner, const std::string& kind) 
           [&runner] { return runner.Abandoned(); }, ConfirmLimits{.search = std::chrono::seconds(options_.confirm_seconds)}};
 }
 
-static bool WriteCase(const char* name, const Case& c, char* path) {
+// Tells the fuzzing process, should it be interrupted, what there is. Release: the path comes before.
+static void Keep(Exchange& exchange, const char* path, Answer answer) {
+  __atomic_store_n(&exchange.kept, static_cast<std::uint32_t>(Answer::kNone), __ATOMIC_RELAXED);
+  CopyText(exchange.path, sizeof exchange.path, path);
+  __atomic_store_n(&exchange.kept, static_cast<std::uint32_t>(answer), __ATOMIC_RELEASE);
+}
+
+// Whether the case is in a file now, which `exchange` names. The file that it named before goes, if it was `ours`: if there was
+// none of that name when we came.
+static bool WriteCase(const Case& c, Answer answer, Exchange& exchange, bool& ours) {
+  static char path[kMaxPath];
+  const std::string before = Answer{exchange.kept} == Answer::kNone ? "" : exchange.path;
   const std::vector<std::uint8_t> bytes = EncodeCase(c);
-  return WriteArtifact(name, bytes.data(), bytes.size(), path);
+  const char* name = answer == Answer::kConfirmed ? "crash" : "unconfirmed";
+  bool existed = false;
+  if (!WriteArtifact(name, bytes.data(), bytes.size(), path, &existed)) return false;
+  Keep(exchange, path, answer);
+  if (ours && !before.empty() && before != path) unlink(before.c_str());
+  ours = !existed;
+  return true;
 }
 
 void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
   Case original;
   exchange.answer = Answer::kNotWritten;
+  exchange.kept = static_cast<std::uint32_t>(Answer::kNone);
   if (!ReadRequest(exchange, original)) return;
   const Outcome warm = ReadObservation(exchange.warm, warm_report_ < 0 ? "" : ReadReport(warm_report_));
   if (warm.end == EndKind::kTimeout || options_.minimizes) {
@@ -166,16 +183,17 @@ void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
 void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const {
   Confirmer confirmer = MakeConfirmer(runner, warm.kind);
   Confirmation result = confirmer.Confirm(original, warm);
+  const Answer answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
   // The file first: what follows takes seconds, and somebody may be about to stop us.
-  bool written = WriteCase(result.confirmed ? "crash" : "unconfirmed", result.published, exchange.path);
-  if (const std::string larger = exchange.path; confirmer.Shrink(result)) {
-    written = WriteCase("crash", result.published, exchange.path);
-    if (written && larger != exchange.path) unlink(larger.c_str());
-  }
+  bool ours = false;
+  const bool written = WriteCase(result.published, answer, exchange, ours);
   Known known{.confirmed = result.confirmed};
+  Confirmation smaller = result;
+  if (written && confirmer.Shrink(smaller, known.shortened) && WriteCase(smaller.published, answer, exchange, ours))
+    result = std::move(smaller);
   if (result.confirmed) known.decisive = confirmer.FindDecisive(result);
   Print(result.published, result.outcome, known, exchange.path);
-  if (written) exchange.answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
+  if (written) exchange.answer = answer;
 }
 
 void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
@@ -207,6 +225,7 @@ void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known,
                                    {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test});
   if (!known.confirmed)
     std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
+  if (!known.shortened) std::fputs("handoff: the time was over before nothing more could be left out of the case\n", stderr);
   std::fputs(text.c_str(), stderr);
 }
 

@@ -57,7 +57,8 @@ void Runner::TakeOverEnds(Role role, int socket, int report_file) {
             .exchange = exchange_,
             .socket = socket,
             .report_file = report_file,
-            .timeout_seconds = options_.timeout_seconds};
+            .timeout_seconds = options_.timeout_seconds,
+            .answer_seconds = kAnswerSeconds + options_.confirm_seconds};
   PrepareEnds(place_);
   InstallSignals();
 }
@@ -106,7 +107,11 @@ void Runner::RunInput(const std::uint8_t* data, std::size_t size) {
     first_input_ = false;
   }
   const std::span<const std::uint8_t> input(data, size);
-  if (LoadCase(target_.alphabet, input, "input", case_)) return;
+  if (const std::optional<TextError> error = LoadCase(target_.alphabet, input, "a text case of the corpus", case_)) {
+    constexpr int kSaid = 5;
+    if (++unreadable_ <= kSaid) std::fprintf(stderr, "handoff: passed over: %s\n", ToString(*error).c_str());
+    return;
+  }
   Override(options_, case_);
   // What is written if this is the end: the input, unless the case is no longer what the input says, or says less.
   if (size == 0 || size > kMaxCaseBytes || HasOverrides(options_) || IsText(input)) {
@@ -140,6 +145,10 @@ int Runner::ReplayCold() {
     for (int i = 0; i < options_.runs && code == 0; ++i) {
       const bool check = i == 0 && !DifferenceIsExpected(c);
       const Outcome outcome = cold.Run(c, options_.timeout_seconds, check);
+      if (outcome.lost) {
+        std::fprintf(stderr, "%s: it could not be run: %s.\n", path.c_str(), outcome.detail.c_str());
+        return kExitUsage;
+      }
       Add(outcome, replayed);
       if (!outcome.Failed()) {
         if (i > 0 || c.strategy != Strategy::kListed) continue;
@@ -189,6 +198,10 @@ Runner& StartRunner(const Target& target, const std::vector<std::string>& argume
   std::variant<Options, std::string> read = ReadOptions(target, arguments, environment);
   if (const std::string* error = std::get_if<std::string>(&read)) {
     std::fprintf(stderr, "%s\n", error->c_str());
+    std::exit(kExitUsage);
+  }
+  if (const std::string mistake = MistakeIn(target.alphabet); !mistake.empty()) {
+    std::fprintf(stderr, "%s: %s.\n", std::string(target.name).c_str(), mistake.c_str());
     std::exit(kExitUsage);
   }
   if (std::get<Options>(read).describe) {

@@ -52,6 +52,7 @@ class Runner {
   Exchange* exchange_;                       // shared with forks; null if the system refused
   std::unique_ptr<RequestHandler> handler_;  // the fork's; here only kept
   Case case_;                                // of RunInput, used again each time
+  int unreadable_ = 0;                       // text cases of the corpus with an error
   bool first_input_ = true;
   std::uint64_t run_twice_ = 0;
   std::uint64_t differences_expected_ = 0;  // warm pairs of runs that differed where that is no finding

@@ -3,11 +3,15 @@
 #include "harness/run/artifact.h"
 #include "harness/run/ends.h"
 #include "harness/run/ends_state.h"
+#include "harness/schedule/scheduler.h"
 
 extern "C" {
 __attribute__((weak)) void __sanitizer_set_report_fd(void* file);
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 __attribute__((weak)) void __asan_set_error_report_callback(void (*callback)(const char* text));
+// Called by AddressSanitizer before it prints. What it calls then (libgcc's unwinder, which has a once-flag) must not be where
+// threads switch.
+void __asan_on_error();
 // Called by TSan after a report is printed and before it halts, with its own locks held.
 void __tsan_on_report(void* report);
 }
@@ -39,5 +43,7 @@ void SetSanitizerHooks(int report_file) {
 }
 
 }  // namespace handoff
+
+void __asan_on_error() { handoff::schedule::Pause(); }
 
 void __tsan_on_report(void*) { handoff::EndReported("data-race"); }

@@ -203,7 +203,7 @@ void OnAlarm(int, siginfo_t*, void* context) {
   static long since = 0;
   const long now = Now();
   if (ends.ending != 0 || ends.report_since != 0) {
-    if (ends.ending_since != 0 && now - ends.ending_since > kAnswerSeconds + kReportSeconds)
+    if (ends.ending_since != 0 && now - ends.ending_since > ends.place.answer_seconds + kReportSeconds)
       EndAtOnce("unconfirmed", kExitFinding);
     if (ends.ending == 0 && now - ends.report_since > kReportSeconds) End(ends.report_end, ends.report_kind, "", "");
     return;

@@ -76,7 +76,7 @@ void AddWaiter(int id) {
     Add(", ");
     Add(WhoCouldWake(thread.waits_on));
   }
-  if (thread.polls_on != WaitOn::kNothing) Add(", and comes back each time that it times out");
+  if (thread.timeouts > 0 && thread.limit != kNoLimit) Add(", and comes back each time that it times out");
   Add(". ");
 }
 

@@ -104,9 +104,22 @@ void MoveTo(int current, int next) {
   SetSelf(current);
 }
 
-// Whether nobody else can run, and `id` has timed out of a wait that it comes back to: then it waits as well, in its way.
+// Whether `id` does nothing but wait with a limit, time out and wait again: then it waits as well, in its way.
+bool Polls(int id) {
+  const Thread& thread = state.threads[id];
+  return thread.timeouts > kMaxPointsPerOperation / 100 && thread.timeouts >= thread.points / 4;
+}
+
+// Whether nobody can run but `id`, which polls, and others do wait for what does not come.
 bool OnlyPolls(int id) {
-  return ((state.ready | state.timed) & ~Only(id)) == 0 && state.threads[id].polls_on != WaitOn::kNothing;
+  if (!Polls(id) || (state.ready & ~Only(id)) != 0) return false;
+  bool others = false;
+  for (int i = 0; i < state.count; ++i) {
+    if (i == id || state.threads[i].state != ThreadState::kWaiting) continue;
+    if (Has(state.timed, i) && !Polls(i)) return false;
+    others = true;
+  }
+  return others;
 }
 
 void CountPoint(int id) {
@@ -115,7 +128,7 @@ void CountPoint(int id) {
     if (OnlyPolls(id)) {
       thread.waits_on = thread.polls_on;
       thread.object = thread.polled;
-      SetWaiting(id, thread.limit);
+      SetWaiting(id, state.now);
       FailDeadlock();
     }
     Fail(
@@ -177,6 +190,8 @@ static std::size_t RoundEndedBy(const Step& step) {
   if (step.kind != StepKind::kTimeout) return 0;
   const std::size_t kept = state.record.step_count - state.record.first_step;
   for (std::size_t length = 2; length <= kLongestRound && 2 * length <= kept + 1; ++length) {
+    const StepKind between = Before(length - 1).kind;
+    if (between == StepKind::kBegin || between == StepKind::kEnd) return 0;  // another operation
     if (!SameButForPlace(Before(length), step)) continue;
     std::size_t same = 1;
     while (same < length && SameButForPlace(Before(same), Before(same + length))) ++same;
@@ -257,7 +272,6 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   thread.at.access = 0;
   thread.quiet = 0;
   CountPoint(id);
-  thread.polls_on = WaitOn::kNothing;
   thread.waits_on = on;
   thread.object = object;
   thread.signalled = false;
@@ -271,7 +285,8 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   const int next = Decide(PointKind::kWait, id);
   if (next < 0) FailDeadlock();
   MoveTo(id, next);
-  thread.polls_on = thread.signalled || on == WaitOn::kSleep ? WaitOn::kNothing : on;
+  thread.timeouts = thread.signalled || on == WaitOn::kSleep ? 0 : thread.timeouts + 1;
+  thread.polls_on = on;
   thread.polled = object;
   thread.waits_on = WaitOn::kNothing;
   thread.object = nullptr;
@@ -397,6 +412,7 @@ void RunOperations(int id) {
     AddStep({.kind = StepKind::kEnd, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
     thread.at = Position{.operation = static_cast<std::uint16_t>(k + 1)};
     thread.points = 0;
+    thread.timeouts = 0;
     if (k + 1 < count) Point(PointKind::kOp, nullptr, nullptr);
   }
 }

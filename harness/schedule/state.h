@@ -51,7 +51,8 @@ struct Thread {
   WaitOn waits_on = WaitOn::kNothing;
   std::uint16_t paused = 0;            // depth of Pause
   const void* object = nullptr;        // waited for; identity only
-  WaitOn polls_on = WaitOn::kNothing;  // what its last wait was for, if that timed out
+  std::uint32_t timeouts = 0;          // waits of the current operation that timed out, since the last one that did not
+  WaitOn polls_on = WaitOn::kNothing;  // what the last of them was for
   const void* polled = nullptr;        // the object of that wait; identity only
   std::uint64_t wait_ticket = 0;       // order of waiting: a Wake serves the oldest first
   std::int64_t quiet = 0;              // accesses since the last point of another kind than kAccess, or switch

@@ -293,6 +293,51 @@ TEST_P(WaitsTest, PollingForOneThatNobodyWakesIsADeadlockAndAFewRows) {
       "short, [0-9][0-9][0-9][0-9]+ times: .*B waits for mutex #. held by A, and comes back each time that it times out");
 }
 
+TEST_P(WaitsTest, TwoThatPollForEachOtherAreADeadlock) {
+  static std::timed_mutex first;
+  static std::timed_mutex second;
+  const auto poll = [](std::timed_mutex& held, std::timed_mutex& wanted) {
+    const std::lock_guard lock(held);
+    while (!wanted.try_lock_for(std::chrono::milliseconds(1))) {
+    }
+    wanted.unlock();
+  };
+  ExpectDeadlock({{[poll] { poll(first, second); }}, {[poll] { poll(second, first); }}}, "Cycle: A -> B -> A");
+}
+
+TEST_P(WaitsTest, OneThatTimedOutOnceAndSpinsNowIsALivelock) {
+  static std::timed_mutex mutex;
+  static std::condition_variable never;
+  static std::mutex unused;
+  const auto hold = [] {
+    std::unique_lock lock(unused);
+    never.wait(lock);
+  };
+  const auto spin = [] {
+    if (!mutex.try_lock_for(std::chrono::milliseconds(1))) mutex.lock();
+    for (;;) std::this_thread::yield();
+  };
+  const auto hold_for_a_while = [] {
+    const std::lock_guard lock(mutex);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  };
+  ExpectDeadlock({{hold}, {spin}, {hold_for_a_while}}, "expected every operation to end");
+}
+
+TEST_P(WaitsTest, RoundsOfDifferentOperationsAreDifferentRows) {
+  static std::timed_mutex mutexes[2];  // each stays locked
+  std::timed_mutex& mutex = mutexes[GetParam() == Carrier::kFiber ? 0 : 1];
+  const auto hold = [&] { mutex.lock(); };
+  const auto poll = [&] { EXPECT_FALSE(mutex.try_lock_for(std::chrono::milliseconds(1))); };
+  Program program({{hold}, {poll, poll, poll}});
+  program.Run(MakePlan(handoff::Strategy::kListed, Granularity::kSync, 0), GetParam());
+  std::size_t timeouts = 0;
+  for (std::size_t i = 0; i < CurrentRecord().step_count; ++i) {
+    if (CurrentRecord().steps[i].kind == StepKind::kTimeout) ++timeouts;
+  }
+  EXPECT_EQ(timeouts, 3U);
+}
+
 TEST_P(WaitsTest, UpgradingAReadLockWaitsForItself) {
   static std::shared_mutex mutex;
   ExpectDeadlock({{[] {
@@ -311,13 +356,17 @@ TEST_P(WaitsTest, AReaderThatIsLeftIsNamed) {
   const auto read = [] {
     const std::shared_lock lock(mutex);
     reads = true;
-    { const std::lock_guard waits(other); }
+    {
+      const std::lock_guard waits(other);
+    }
     reads = false;
   };
   const auto read_then_write = [] {
     const std::lock_guard held(other);
     if (!reads) return;
-    { const std::shared_lock too(mutex); }
+    {
+      const std::shared_lock too(mutex);
+    }
     const std::lock_guard write(mutex);
   };
   ExpectDeadlock({{read}, {read_then_write}}, "B waits for write lock #. held by A. Cycle: A -> B -> A");

@@ -123,6 +123,9 @@ class Campaign:
             job.seconds = time.monotonic() - start
             if code == CLEAN:
                 return
+            if code == INTERRUPTED:  # in the middle of confirming, perhaps
+                self._collect(job, code)
+                return
             if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
                 if not self._stop.is_set():
                     job.error = f"error (exit {code}); see {log.name}"
@@ -142,7 +145,7 @@ class Campaign:
             print(text, file=log)
             output.feed(text)
             job.executions = before + output.executions
-            job.coverage, job.corpus = max(job.coverage, output.coverage), output.corpus or job.corpus
+            job.coverage, job.corpus = max(job.coverage, output.coverage), max(job.corpus, output.corpus)
 
         words: list[str | Path] = [
             f"-artifact_prefix={folder}/",
@@ -268,7 +271,7 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
                 f"    read it: {_short(folder / findings.REPORT)}",
                 f"    replay it: scripts/handoff replay {_short(folder)}",
             ]
-    total = sum(len(job.found) for job in jobs)
+    total = len({folder for job in jobs for folder in job.found.values()})  # both sanitizers may have found the same
     count = f"{total} finding{'' if total == 1 else 's'}"
     ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {count}"
     searched = not total and not any(job.error for job in jobs)

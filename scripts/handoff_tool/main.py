@@ -213,7 +213,8 @@ def main(words: list[str]) -> int:
     def end(text: str, code: int) -> int:
         print(text, file=sys.stderr)
         if "--json" in words:
-            print(json.dumps({"error": text}), flush=True)
+            with contextlib.suppress(OSError):  # a full disk, once more
+                print(json.dumps({"error": text}), flush=True)
         return code
 
     with children.signals_interrupt():

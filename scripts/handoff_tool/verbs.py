@@ -123,7 +123,7 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     """The files, each with how it is to be run; targets that are missing are built, when the files are known to be cases."""
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
     paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
-    notes = [note for path in paths if (note := findings.read(path))]
+    notes = [note for path in paths for note in (findings.read(path), findings.misspelt(path)) if note]
     located = [(path, replays.locate(path, flags)) for path in paths]
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
