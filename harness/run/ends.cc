@@ -196,14 +196,16 @@ void EndAtOnce(const char* file_name, int code) {
   static char path[kMaxPath];
   const Exchange* exchange = ends.place.exchange;
   if (ends.place.role == Role::kColdChild) LeaveAtOnce(code);
-  // Acquire: the path was written before.
-  const auto kept = Answer{exchange == nullptr ? 0U : __atomic_load_n(&exchange->kept, __ATOMIC_ACQUIRE)};
-  if (kept != Answer::kNone) {
-    PrintPath(kept == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange->path);
-    LeaveAtOnce(code);
+  if (exchange != nullptr) {
+    // Acquire: the path was written before.
+    const auto kept = Answer{__atomic_load_n(&exchange->kept, __ATOMIC_ACQUIRE)};
+    if (kept != Answer::kNone) {
+      PrintPath(kept == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange->path);
+      LeaveAtOnce(code);
+    }
   }
   if (ends.place.report_file >= 0) CopyOut(ends.place.report_file);
-  if (HasCase() && (ends.running || code != kExitInterrupted)) {
+  if (exchange != nullptr && exchange->case_size > 0 && (ends.running || code != kExitInterrupted)) {
     if (WriteArtifact(file_name, exchange->case_bytes, exchange->case_size, path)) PrintPath(PhraseOf(code), path);
   }
   LeaveAtOnce(code);

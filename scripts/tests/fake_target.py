@@ -2,6 +2,7 @@
 """Behaves like a libFuzzer target as seen from outside. FAKE_PLAN steers it: words joined by commas.
 
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
+late     as hang, but in the middle of confirming: a crash file is named before the exit
 empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
 A replayed file fails if it says `crash`, and runs until it is killed if it says `endless`. There are no fibers.
 """
@@ -22,14 +23,14 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def fail(token, content):
+def fail(token, content, code=77):
     path = flags["artifact_prefix"] + f"crash-{token}"
     with open(path, "w") as file:
         file.write(content)
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: {token}")
     say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {path}")
-    sys.exit(77)
+    sys.exit(code)
 
 
 for name, valid in (("TWIN", "double_delete"), ("CARRIER", "thread")):
@@ -79,12 +80,16 @@ if places and os.path.isfile(places[0]):
     sys.exit(77)
 if not places:  # libFuzzer does without a corpus
     places = [os.getcwd()]
+if "late" in plan:
+    signal.signal(signal.SIGINT, lambda *_: fail("c", "crash", 72))
 count = os.path.join(places[0], "launches")
 with open(count, "a+") as file:  # a byte a launch
     launches = file.tell()
     file.write(".")
 say("INFO: Running with entropic power schedule (0xFF, 100).")
 say("#100\tNEW    cov: 42 ft: 60 corp: 7/90b lim: 4 exec/s: 50 rss: 33Mb L: 5/9 MS: 1 Custom-")
+if "late" in plan:
+    time.sleep(60)
 if "hang" in plan:
     signal.signal(signal.SIGINT, lambda *_: sys.exit(72))
     time.sleep(60)

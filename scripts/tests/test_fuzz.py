@@ -150,6 +150,16 @@ class Fuzz(World):
                 self.assertIn("Interrupted", out)
                 self.assertTrue(started.exists())
 
+    def test_what_was_found_when_the_interrupt_came_is_kept(self) -> None:
+        started = self.cache.corpus("exchange") / "launches"
+        child = self.started("fuzz", FAKE_PLAN="late")
+        self.await_file(started, child)
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate()
+        self.assertEqual(72, child.returncode)
+        self.assertIn("with 1 finding", out)
+        self.assertEqual(["crash-c"], [file.name for file in findings.case_files(self.folder / "findings" / "exchange" / "c")])
+
     def test_unknown_names_list_the_valid_ones(self) -> None:
         for words, expected in (
             (["nope"], "Unknown target 'nope'; expected one of: exchange."),
