@@ -75,7 +75,7 @@ struct Case {
   Strategy strategy = Strategy::kBytes;
   Granularity granularity = Granularity::kAccess;
   // random: a switch happens with probability parameter/256 at a point (0 means the default, 51, which is 0.2; at `access` it
-  // sets the distances, up to 2^14 / parameter, too). pct: the depth d, modulo 8 (0 means the default, 3). Others: ignored.
+  // sets the distances, up to 2^16 / parameter, too). pct: the depth d, modulo 8 (0 means the default, 3). Others: ignored.
   std::uint8_t parameter = 0;
   std::vector<std::vector<Operation>> threads{};  // 1 to kMaxThreads, together at most kMaxOperations
   std::vector<std::uint8_t> bytes{};              // strategies but `listed`: choices first, then the seed of the tail

@@ -104,12 +104,24 @@ void CheckGilIsOff() {
 }
 
 void RunBytecode() {
-  // A dictionary of its own for each call: a shared one would be one more object that threads race for.
+  PyObject* function = MakeSmallFunction();
+  RunSmallFunction(function);
+  Py_DECREF(function);
+}
+
+PyObject* MakeSmallFunction() {
+  // A dictionary of its own for each: a shared one would be one more object that threads race for.
   PyObject* globals = PyDict_New();
-  PyObject* result = globals == nullptr ? nullptr : PyEval_EvalCode(small_program, globals, globals);
+  PyObject* function = globals == nullptr ? nullptr : PyFunction_New(small_program, globals);
+  if (function == nullptr) oracle::Fail("harness", "", "Expected a function of the program `None`: is memory short?");
+  Py_DECREF(globals);
+  return function;
+}
+
+void RunSmallFunction(PyObject* function) {
+  PyObject* result = PyObject_CallNoArgs(function);
   if (result == nullptr) oracle::Fail("harness", "", "Expected the program `None` to run, found an exception: is memory short?");
   Py_DECREF(result);
-  Py_DECREF(globals);
 }
 
 void Collect() {

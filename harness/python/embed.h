@@ -25,6 +25,10 @@ void CheckGilIsOff();
 // have let go of only there (the eval breaker), so their destructors wait for it.
 void RunBytecode();
 
+// The same by a function that does nothing, made once (a new reference, by an attached thread) and called many times.
+PyObject* MakeSmallFunction();
+void RunSmallFunction(PyObject* function);
+
 // A full collection, with the world stopped, by an attached thread. (PyGC_Collect does nothing while automatic collections are
 // off.)
 void Collect();

@@ -6,8 +6,12 @@
 namespace handoff::python {
 namespace {
 
-// Each written once by its carrier and used by it alone. Owned by the interpreter, which drops them in a forked child.
+// Each written once by its carrier and used by it alone, but for the flags of its eval breaker. Owned by the interpreter, which
+// drops them in a forked child.
 PyThreadState* states[kMaxThreads];
+// A function that does nothing, of each carrier: a shared one would be one more object that threads race for, and a new one for
+// each call took a tenth of an execution. Owned, for the rest of the process.
+PyObject* functions[kMaxThreads];
 
 }  // namespace
 
@@ -24,6 +28,9 @@ void WarmUpThreadStates() {
 void MakeThreadState(int thread) {
   states[thread] = PyThreadState_New(PyInterpreterState_Main());
   if (states[thread] == nullptr) oracle::Fail("harness", "", "CPython could not make a thread state: memory is short.");
+  Attach(thread);
+  functions[thread] = MakeSmallFunction();
+  Detach(thread);
   Drain(thread);
 }
 
@@ -32,8 +39,18 @@ void Detach(int /*thread*/) { PyEval_SaveThread(); }
 
 void Drain(int thread) {
   Attach(thread);
-  RunBytecode();
+  RunSmallFunction(functions[thread]);
   Detach(thread);
+}
+
+std::uint32_t WaitingToDrain() {
+  std::uint32_t waiting = 0;
+  for (int thread = 0; thread < kMaxThreads; ++thread) {
+    // CPython's field and, like it, relaxed: what set the flags happened before the driver asks (python/cpython, pycore_ceval.h).
+    if (states[thread] != nullptr && __atomic_load_n(&states[thread]->eval_breaker, __ATOMIC_RELAXED) != 0)
+      waiting |= 1U << thread;
+  }
+  return waiting;
 }
 
 }  // namespace handoff::python

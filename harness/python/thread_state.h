@@ -1,6 +1,8 @@
 // The thread states of controlled threads: made one after another, kept for the life of the process, attached inside operations.
 #pragma once
 
+#include <cstdint>
+
 #include "harness/python/embed.h"
 
 namespace handoff::python {
@@ -19,5 +21,9 @@ void Detach(int thread);
 
 // On carrier `thread`, detached: lets the destructors run that wait for it (see RunBytecode).
 void Drain(int thread);
+
+// The carriers for which CPython has something to do at their next bytecode, one bit each: what Drain is for. By the driver,
+// while no operation runs.
+std::uint32_t WaitingToDrain();
 
 }  // namespace handoff::python

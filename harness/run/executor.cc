@@ -62,7 +62,7 @@ const schedule::Record& Executor::Run(const Case& c) {
 
 void Executor::StartCarrier(void* self, int thread) { static_cast<Executor*>(self)->subject_.Start(thread); }
 void Executor::FinishCarrier(void* self, int thread) { static_cast<Executor*>(self)->subject_.Finish(thread); }
-bool Executor::NeedsFinish(void* self) { return static_cast<Executor*>(self)->subject_.NeedsFinish(); }
+schedule::ThreadSet Executor::NeedsFinish(void* self) { return static_cast<Executor*>(self)->subject_.NeedsFinish(); }
 
 void Executor::ApplyOperation(void* self, int thread, int index) {
   Executor& executor = *static_cast<Executor*>(self);

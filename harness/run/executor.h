@@ -38,7 +38,7 @@ class Executor {
   static void StartCarrier(void* self, int thread);
   static void ApplyOperation(void* self, int thread, int index);
   static void FinishCarrier(void* self, int thread);
-  static bool NeedsFinish(void* self);
+  static schedule::ThreadSet NeedsFinish(void* self);
 
   Subject& subject_;  // owned by the runner
   const schedule::Carrier carrier_;

@@ -34,6 +34,16 @@ Calls WithoutStarts(const Calls& calls) {
   return others;
 }
 
+// Under ThreadSanitizer this is a race if a carrier that has nothing to do in the first execution is ordered
+// behind nothing. The first test: carriers are made once.
+TEST(ExecutorTest, WhatACarrierMadeAtItsStartIsThereForTheDriver) {
+  Fixture& f = Shared();
+  Case c = SmallCase();
+  c.threads.resize(kMaxThreads);
+  f.executor.Execute(c);
+  for (const bool started : f.subject.started) EXPECT_TRUE(started);
+}
+
 TEST(ExecutorTest, OneExecutionGoesFromBeginToEnd) {
   Fixture& f = Shared();
   f.executor.Execute(SmallCase());
@@ -58,10 +68,17 @@ TEST(ExecutorTest, ListedSwitchesAreFollowed) {
 
 TEST(ExecutorTest, ThreadsFinishWhenTheSubjectAsksForIt) {
   Fixture& f = Shared();
-  f.subject.needs_finish = true;
+  f.subject.needs_finish = kEveryThread;
   f.executor.Execute(SmallCase());
   EXPECT_EQ(WithoutStarts(f.subject.Calls()),
             (Calls{"begin", "apply 0.0", "apply 0.1", "apply 1.2", "finish 0", "finish 1", "end"}));
+}
+
+TEST(ExecutorTest, OnlyThreadsThatTheSubjectNamesFinish) {
+  Fixture& f = Shared();
+  f.subject.needs_finish = 0b10;
+  f.executor.Execute(SmallCase());
+  EXPECT_EQ(WithoutStarts(f.subject.Calls()), (Calls{"begin", "apply 0.0", "apply 0.1", "apply 1.2", "finish 1", "end"}));
 }
 
 TEST(ExecutorTest, AStrategyThatNeedsAProfileRunsAPilotFirst) {

@@ -19,15 +19,19 @@ namespace handoff {
 class CallingSubject final : public Subject {
  public:
   std::function<void(int thread, const Operation&)> on_apply = [](int, const Operation&) {};
-  bool needs_finish = false;
+  ThreadBits needs_finish = 0;
+  bool started[kMaxThreads] = {};  // each written by its carrier, plainly
 
   void Begin(const Case&) override { Note('b', 0, 0); }
-  void Start(int thread) override { Note('s', thread, 0); }
+  void Start(int thread) override {
+    Note('s', thread, 0);
+    started[thread] = true;
+  }
   void Apply(int thread, Operation operation) override {
     Note('a', thread, operation.code);
     on_apply(thread, operation);
   }
-  bool NeedsFinish() override { return std::exchange(needs_finish, false); }
+  ThreadBits NeedsFinish() override { return std::exchange(needs_finish, 0); }
   void Finish(int thread) override { Note('f', thread, 0); }
   void End() override { Note('e', 0, 0); }
 

@@ -53,11 +53,26 @@ void RunControlled(int id) {
   Leave(id);
 }
 
-// On a carrier, uncontrolled: `finish` for thread `id`.
+ThreadSet to_finish = 0;  // those that have yet to begin, in this round
+
+// Hands on to the next that has to finish, or back to the driver: a round of n takes n + 1 hand-overs, not 2 n.
+void PassFinish() {
+  if (to_finish == 0) {
+    on_fibers ? SwitchFiber(DriverFiber()) : Set(&driver_go);
+    return;
+  }
+  const int next = First(to_finish);
+  to_finish &= ~Only(next);
+  on_fibers ? SwitchFiber(fibers[next]) : Set(&go[next]);
+}
+
+// On a carrier, uncontrolled: `finish` for thread `id`. Those that finish are ordered one behind the other.
 void RunFinish(int id) {
   Acquire(&start_edge);
   state.body->finish(state.body->context, id);
+  Release(&start_edge);
   Release(&end_edge);
+  PassFinish();
 }
 
 // One thread runs at a time, so all of them share one processor: waking a thread on another one costs ten times as much as
@@ -113,15 +128,21 @@ void RunFree(int id) {
   if (__atomic_sub_fetch(&to_end, 1U, __ATOMIC_ACQ_REL) == 0) Set(&driver_go);
 }
 
+// With an end edge of its own: what a carrier made for itself is there for the driver after the execution, even if this program
+// has no operations for it.
+void Start(int id) {
+  if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  Release(&end_edge);
+}
+
 void FiberMain(void* argument) {
   const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
   Acquire(&start_edge);
-  if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  Start(id);
   SwitchFiber(DriverFiber());
   for (;;) {
     if (command == Command::kFinish) {
       RunFinish(id);
-      SwitchFiber(DriverFiber());
     } else {
       RunControlled(id);  // its Leave switches away and comes back with the next command
     }
@@ -131,7 +152,7 @@ void FiberMain(void* argument) {
 void* ThreadMain(void* argument) {
   const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
   thread_ids[id] = RawSyscall(SYS_gettid);
-  if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  Start(id);
   Set(&driver_go);
   for (;;) {
     Await(&go[id]);
@@ -144,7 +165,6 @@ void* ThreadMain(void* argument) {
         break;
       case Command::kFinish:
         RunFinish(id);
-        Set(&driver_go);
         break;
     }
   }
@@ -235,18 +255,13 @@ void FinishThreads() {
   const Body& body = *state.body;
   if (body.finish == nullptr || body.needs_finish == nullptr) return;
   // What one thread finishes may leave work for another: asked again after each round.
-  while (body.needs_finish(body.context)) {
+  const ThreadSet program = Only(state.plan->threads) - 1;
+  while ((to_finish = body.needs_finish(body.context) & program) != 0) {
     command = Command::kFinish;
-    for (int i = 0; i < state.plan->threads; ++i) {
-      Release(&start_edge);
-      if (on_fibers) {
-        SwitchFiber(fibers[i]);
-      } else {
-        Set(&go[i]);
-        Await(&driver_go);
-      }
-      Acquire(&end_edge);
-    }
+    Release(&start_edge);
+    PassFinish();
+    if (!on_fibers) Await(&driver_go);
+    Acquire(&end_edge);
   }
 }
 

@@ -59,7 +59,7 @@ class RandomWalk {
  private:
   Random random_;
   std::uint64_t switches_of_256_ = 0;  // probability of a switch at an `op` or `sync` point, in 256ths: 1 to 255
-  std::uint64_t octaves_ = 0;          // distances are below 2^octaves_: 7 to 14
+  std::uint64_t octaves_ = 0;          // distances are below 2^octaves_: 9 to 16
 };
 
 }  // namespace handoff::schedule

@@ -72,12 +72,12 @@ TEST(RandomTest, EndsATimedWaitInOneOf64Switches) {
   EXPECT_NEAR(timed, kRuns / 64.0, kRuns * FiveSigma(1.0 / 64, kRuns));
 }
 
-// Octaves are drawn uniformly among 14 - floor(log2 parameter).
+// Octaves are drawn uniformly among 16 - floor(log2 parameter).
 TEST(RandomTest, DrawsDistancesLogUniformlyUpToTheBoundOfTheParameter) {
   const struct {
     std::uint8_t parameter;
     int octaves;
-  } cases[] = {{1, 14}, {2, 13}, {51, 9}, {255, 7}};
+  } cases[] = {{1, 16}, {2, 15}, {51, 11}, {255, 9}};
   for (const auto& c : cases) {
     RandomWalk walk;
     walk.Begin(7, c.parameter);
@@ -99,8 +99,8 @@ TEST(RandomTest, ReachesEveryInterleavingOfAccesses) {
   for (auto& thread : program.threads) {
     for (auto& event : thread.front()) event.kind = model::EventKind::kAccess;
   }
-  // A strict alternation needs five distances of one access, each with a probability of 1/7: some ten of 400,000 runs.
-  EXPECT_EQ(Sample(program, RandomPlan(Granularity::kAccess, 255), 400'000).size(), 20U);  // 6! / (3! 3!)
+  // A strict alternation needs five distances of one access, each with a probability of 1/9: some ten of 800,000 runs.
+  EXPECT_EQ(Sample(program, RandomPlan(Granularity::kAccess, 255), 800'000).size(), 20U);  // 6! / (3! 3!)
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ struct Body {
   void (*start)(void* context, int thread) = nullptr;
   // Operation `index` of `thread`, controlled.
   void (*operation)(void* context, int thread, int index) = nullptr;
-  // On each carrier, one after another, uncontrolled, when all operations have ended, again as long as `needs_finish` says so.
-  // May be null.
+  // When all operations have ended, uncontrolled: on each of the program's carriers that `needs_finish` names, one after another,
+  // again until it names nobody. May be null.
   void (*finish)(void* context, int thread) = nullptr;
-  bool (*needs_finish)(void* context) = nullptr;
+  ThreadSet (*needs_finish)(void* context) = nullptr;
 };
 
 // Something the scheduler itself found wrong. The handler is called on the thread that noticed, with the baton held; it must not

@@ -7,12 +7,17 @@ namespace handoff {
 
 void PythonSubject::Start(int thread) { python::MakeThreadState(thread); }
 
-bool PythonSubject::NeedsFinish() {
+ThreadBits PythonSubject::NeedsFinish() {
   if (rounds_++ == 0) DropEverything();
-  if (!Outstanding()) return false;
+  if (!Outstanding()) return 0;
   Clean(rounds_);
-  return Outstanding() && rounds_ <= MaxRounds();
+  if (!Outstanding() || rounds_ > MaxRounds()) return 0;
+  // Waking a carrier costs as much as an operation. If nobody waits, something else is wrong: better to have tried everything.
+  const ThreadBits waiting = Waiting();
+  return waiting != 0 ? waiting : kEveryThread;
 }
+
+ThreadBits PythonSubject::Waiting() const { return python::WaitingToDrain(); }
 
 void PythonSubject::Finish(int thread) { python::Drain(thread); }
 

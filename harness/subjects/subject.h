@@ -4,6 +4,7 @@
 // the point macro (harness/schedule/point.h) and the oracles (harness/oracle/), and nothing else of the harness.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,10 @@ struct Twin {
   std::string_view breach;    // one sentence; the public issue it puts back, or "smallest breach of <rule>"
   std::string_view detector;  // "thread", "address", or the oracle's kind: "double-delete"
 };
+
+// Threads of a program, one bit each.
+using ThreadBits = std::uint32_t;
+inline constexpr ThreadBits kEveryThread = ~ThreadBits{0};
 
 class Subject {
  public:
@@ -34,9 +39,9 @@ class Subject {
   virtual void Start([[maybe_unused]] int thread) {}
   // One operation, on its controlled thread. Must leave the thread as it found it (locks released, thread state detached).
   virtual void Apply(int thread, Operation operation) = 0;
-  // After all operations, on the driver thread: whether Finish is to be called on each carrier, one after another (deferred work
-  // that only it can do). Asked again after each round of Finish.
-  virtual bool NeedsFinish() { return false; }
+  // After all operations, on the driver thread: on whose carriers Finish is to be called, one after another (deferred work that
+  // only they can do); 0 for nobody's. Asked again after each round of Finish.
+  virtual ThreadBits NeedsFinish() { return 0; }
   virtual void Finish([[maybe_unused]] int thread) {}
   // At the end, on the driver thread: drops what is left and lets the oracles judge (oracle::Fail does not return).
   virtual void End() = 0;

@@ -32,7 +32,7 @@ class Ending final : public Subject {
     }
   }
 
-  bool NeedsFinish() override { return at_finish_; }
+  ThreadBits NeedsFinish() override { return at_finish_ ? kEveryThread : 0; }
   void Finish(int /*thread*/) override {
     at_finish_ = false;  // one round is enough
     Act();
