@@ -62,7 +62,11 @@ const schedule::Record& Executor::Run(const Case& c) {
 
 void Executor::StartCarrier(void* self, int thread) { static_cast<Executor*>(self)->subject_.Start(thread); }
 void Executor::FinishCarrier(void* self, int thread) { static_cast<Executor*>(self)->subject_.Finish(thread); }
-schedule::ThreadSet Executor::NeedsFinish(void* self) { return static_cast<Executor*>(self)->subject_.NeedsFinish(); }
+schedule::ThreadSet Executor::NeedsFinish(void* self) {
+  Executor& executor = *static_cast<Executor*>(self);
+  const ThreadBits program = schedule::Only(executor.plan_.threads) - 1;
+  return executor.subject_.NeedsFinish(program) & program;
+}
 
 void Executor::ApplyOperation(void* self, int thread, int index) {
   Executor& executor = *static_cast<Executor*>(self);

@@ -68,7 +68,7 @@ TEST(ExecutorTest, ListedSwitchesAreFollowed) {
 
 TEST(ExecutorTest, ThreadsFinishWhenTheSubjectAsksForIt) {
   Fixture& f = Shared();
-  f.subject.needs_finish = kEveryThread;
+  f.subject.needs_finish = ~ThreadBits{0};
   f.executor.Execute(SmallCase());
   EXPECT_EQ(WithoutStarts(f.subject.Calls()),
             (Calls{"begin", "apply 0.0", "apply 0.1", "apply 1.2", "finish 0", "finish 1", "end"}));

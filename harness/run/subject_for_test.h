@@ -31,7 +31,7 @@ class CallingSubject final : public Subject {
     Note('a', thread, operation.code);
     on_apply(thread, operation);
   }
-  ThreadBits NeedsFinish() override { return std::exchange(needs_finish, 0); }
+  ThreadBits NeedsFinish(ThreadBits) override { return std::exchange(needs_finish, 0); }
   void Finish(int thread) override { Note('f', thread, 0); }
   void End() override { Note('e', 0, 0); }
 

@@ -255,8 +255,7 @@ void FinishThreads() {
   const Body& body = *state.body;
   if (body.finish == nullptr || body.needs_finish == nullptr) return;
   // What one thread finishes may leave work for another: asked again after each round.
-  const ThreadSet program = Only(state.plan->threads) - 1;
-  while ((to_finish = body.needs_finish(body.context) & program) != 0) {
+  while ((to_finish = body.needs_finish(body.context)) != 0) {
     command = Command::kFinish;
     Release(&start_edge);
     PassFinish();

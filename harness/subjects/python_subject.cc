@@ -7,14 +7,14 @@ namespace handoff {
 
 void PythonSubject::Start(int thread) { python::MakeThreadState(thread); }
 
-ThreadBits PythonSubject::NeedsFinish() {
+ThreadBits PythonSubject::NeedsFinish(ThreadBits program) {
   if (rounds_++ == 0) DropEverything();
   if (!Outstanding()) return 0;
   Clean(rounds_);
   if (!Outstanding() || rounds_ > MaxRounds()) return 0;
   // Waking a carrier costs as much as an operation. If nobody waits, something else is wrong: better to have tried everything.
-  const ThreadBits waiting = Waiting();
-  return waiting != 0 ? waiting : kEveryThread;
+  const ThreadBits waiting = Waiting() & program;
+  return waiting != 0 ? waiting : program;
 }
 
 ThreadBits PythonSubject::Waiting() const { return python::WaitingToDrain(); }

@@ -10,7 +10,7 @@ class PythonSubject : public Subject {
   void Start(int thread) override;
   // What is left when everything was dropped belongs to carriers: CPython has queued it for them. What one of them destroys may
   // in turn belong to another, so that a chain takes several rounds.
-  ThreadBits NeedsFinish() final;
+  ThreadBits NeedsFinish(ThreadBits program) final;
   void Finish(int thread) override;
   void End() final;
   void BeforeFork() override;
@@ -25,7 +25,7 @@ class PythonSubject : public Subject {
   virtual void Clean(int round) = 0;  // counted from 1
   virtual void Judge() = 0;
   virtual int MaxRounds() const { return 8; }
-  // The carriers for which CPython has queued something.
+  // The carriers for which CPython has queued something, those of other programs included.
   virtual ThreadBits Waiting() const;
 
   int rounds_ = 0;  // of this execution

@@ -21,7 +21,6 @@ struct Twin {
 
 // Threads of a program, one bit each.
 using ThreadBits = std::uint32_t;
-inline constexpr ThreadBits kEveryThread = ~ThreadBits{0};
 
 class Subject {
  public:
@@ -39,9 +38,9 @@ class Subject {
   virtual void Start([[maybe_unused]] int thread) {}
   // One operation, on its controlled thread. Must leave the thread as it found it (locks released, thread state detached).
   virtual void Apply(int thread, Operation operation) = 0;
-  // After all operations, on the driver thread: on whose carriers Finish is to be called, one after another (deferred work that
-  // only they can do); 0 for nobody's. Asked again after each round of Finish.
-  virtual ThreadBits NeedsFinish() { return 0; }
+  // After all operations, on the driver thread: on the carriers of which threads of the `program` Finish is to be called, one
+  // after another (deferred work that only they can do); 0 for nobody's. Asked again after each round of Finish.
+  virtual ThreadBits NeedsFinish([[maybe_unused]] ThreadBits program) { return 0; }
   virtual void Finish([[maybe_unused]] int thread) {}
   // At the end, on the driver thread: drops what is left and lets the oracles judge (oracle::Fail does not return).
   virtual void End() = 0;

@@ -48,7 +48,7 @@ void RunInTurn(Subject& subject, const Case& c) {
   for (int thread = 0; thread < threads; ++thread) {
     for (const Operation& operation : c.threads[static_cast<std::size_t>(thread)]) subject.Apply(thread, operation);
   }
-  for (int thread = 0; thread < threads && subject.NeedsFinish() != 0; ++thread) subject.Finish(thread);
+  for (int thread = 0; thread < threads && subject.NeedsFinish((1U << threads) - 1) != 0; ++thread) subject.Finish(thread);
   subject.End();
 }
 

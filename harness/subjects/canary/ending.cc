@@ -32,7 +32,7 @@ class Ending final : public Subject {
     }
   }
 
-  ThreadBits NeedsFinish() override { return at_finish_ ? kEveryThread : 0; }
+  ThreadBits NeedsFinish(ThreadBits program) override { return at_finish_ ? program : 0; }
   void Finish(int /*thread*/) override {
     at_finish_ = false;  // one round is enough
     Act();

@@ -58,7 +58,7 @@ class Workers {
   // Ends the process: with 0, unless an oracle or a sanitizer has something to say.
   [[noreturn]] void Finish() {
     for (int t = 0; t < kThreads; ++t) Send(t, kMeet, std::memory_order_acq_rel);
-    while (const ThreadBits waiting = subject_->NeedsFinish()) {
+    while (const ThreadBits waiting = subject_->NeedsFinish((1U << kThreads) - 1)) {
       for (int t = 0; t < kThreads; ++t) {
         if ((waiting >> t & 1U) != 0) Send(t, kFinish, std::memory_order_acq_rel);
       }

@@ -150,7 +150,7 @@ class ReleaseSubject final : public PythonSubject {
   bool Outstanding() override { return python_reference::Alive() > 0; }
   void Clean(int round) override;
   void Judge() override;
-  ThreadBits Waiting() const override { return kEveryThread; }  // each has a state in two interpreters
+  ThreadBits Waiting() const override { return ~ThreadBits{0}; }  // each has a state in two interpreters
   void ReleaseRest();
   static void LeaveReferences(void* self);
   static void EndSubinterpreterOnly(void* self);
