@@ -31,9 +31,9 @@ void RandomWalk::Begin(std::uint64_t seed, std::uint8_t parameter) {
   if (parameter == 0) parameter = kDefaultParameter;
   random_.state = seed;
   switches_of_256_ = parameter;
-  // 2^16 / parameter, rounded up to a power of two: 2^16 for 1, 2,048 for the default, 512 for 255. With a quarter of that, half
-  // the time went into switches between threads, and the twins of dlpack_capsule that need a switch took up to twice as many
-  // executions; those of subjects whose operations are short, as many.
+  // 2^16 / parameter, rounded up to a power of two: 2^16 for 1, 2,048 for the default, 512 for 255. With a quarter of that, a
+  // third of the time of dlpack_capsule went into switches between threads, and of its four twins that need one, two took twice
+  // as many executions to find; the others, and those of subjects whose operations are short, took as many.
   octaves_ = 16 - static_cast<std::uint64_t>(31 - __builtin_clz(parameter));
 }
 

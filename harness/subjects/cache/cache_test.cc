@@ -50,6 +50,7 @@ TEST(NativeCacheDeathTest, TwinsBreakTheInvariantThatTheyAreNamedAfter) {
   EXPECT_DEATH(RunTwin("callback_under_table_lock"), "lock-order invariant 10: . runs a callback");
   EXPECT_DEATH(RunTwin("attaches_with_table_lock"), "lock-order invariant 10: . waits to attach");
   EXPECT_DEATH(RunTwin("reads_under_writers_lock"), "lock-order invariant 10: . waits for a table's lock");
+  EXPECT_DEATH(RunTwin("reader_locks_after_miss"), "lock-order invariant 10: . waits for a table's lock in a lookup");
   EXPECT_DEATH(RunTwin("last_drop_keeps_owner"), "missing-delete invariant 11");
   EXPECT_DEATH(RunTwin("given_after_exit"), "missing-delete free list");
 }

@@ -144,6 +144,15 @@ TEST_F(ProgressDeathTest, ASecondTablesLockBreaksInvariant10) {
   EXPECT_DEATH(progress::Wants(2), "lock-order invariant 10: C waits for a table's lock");
 }
 
+TEST_F(ProgressDeathTest, ALockFreeLookupThatWaitsBreaksInvariant10) {
+  {
+    const progress::LockFreeLookup lookup(1);
+    EXPECT_DEATH(progress::Wants(1), "lock-order invariant 10: B waits for a table's lock in a lookup");
+    EXPECT_DEATH(progress::RunsCallback(1), "lock-order invariant 10: B runs a callback in a lookup");
+  }
+  progress::Wants(1);
+}
+
 TEST_F(ProgressDeathTest, WhatWasGivenBackIsNoReproach) {
   progress::Gives(2);
   progress::RunsCallback(2);

@@ -48,6 +48,7 @@ enum class Defect : std::uint8_t {
   kRecordChangedInPlace,
   kReaderOutsideSection,
   kKeysNotKept,
+  kReaderLocksAfterMiss,
 };
 
 // Once, before the first execution.

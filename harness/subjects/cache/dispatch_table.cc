@@ -101,12 +101,17 @@ void SharedTable::Grow(int thread) {
 
 // --- lock-free readers ---
 
-const Implementation* LockFreeTable::Get(int /*thread*/, const Key& key) {
+const Implementation* LockFreeTable::Get(int thread, const Key& key) {
+  const progress::LockFreeLookup lookup(thread);
   HANDOFF_SYNC_POINT(Token(number_, kMaxSize), "load table");
   // Acquire: the block was filled before it was published.
   Block* block = std::atomic_ref(block_).load(std::memory_order_acquire);
   const Place place = Probe(*block, key, &LoadAcquiring, number_);
   if (Has(Defect::kSlotLoadedAgain)) return LoadAcquiring(*block, IndexOf(*block, place), number_);
+  if (place.value == nullptr && Has(Defect::kReaderLocksAfterMiss)) {
+    const HoldingMutex lock(thread, locks->writers);
+    return Probe(*block_, key, &LoadPlainly, number_).value;
+  }
   // The value of the load that ended the probe: by now the bucket may hold another key's.
   return place.value;
 }

@@ -7,7 +7,7 @@
 namespace handoff::cache {
 namespace {
 
-constexpr std::array<TwinOf<Defect>, 40> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 41> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -120,6 +120,11 @@ constexpr std::array<TwinOf<Defect>, 40> kTwinTable = {{
     {{"keys_not_kept", "smallest breach of invariant 9: a table's owner does not keep the objects of the keys alive",
       "wrong-value"},
      Defect::kKeysNotKept},
+    {{"reader_locks_after_miss",
+      "smallest breach of invariant 10 (readers never block): a lock-free lookup that misses takes the writers' lock and looks "
+      "again",
+      "lock-order"},
+     Defect::kReaderLocksAfterMiss},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
