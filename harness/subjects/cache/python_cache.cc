@@ -42,7 +42,7 @@ enum Code : std::uint8_t {
   kCycle,
 };
 
-constexpr std::array<std::string_view, kForms> kFormNames = {"shared", "lock_free", "section"};
+constexpr std::array<std::string_view, kForms> kFormNames = {"locked", "shared", "lock_free", "section"};
 constexpr std::array<std::string_view, 2> kResolverNames = {"native", "python"};
 constexpr std::array<std::string_view, 2> kOrderNames = {"c", "fortran"};
 constexpr std::array<std::string_view, 2> kOutcomeNames = {"module", "error"};
@@ -75,7 +75,7 @@ const std::array<OperationKind, 15> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
@@ -126,6 +126,11 @@ constexpr std::array<TwinOf<Defect>, 16> kTwinTable = {{
       "smallest breach of invariant 9 in the collector's protocol: a dead function clears its values, and has its table still",
       "delete-while-held"},
      Defect::kCollectorClearsValues},
+    {{"resolve_under_lock",
+      "the table of numpy 2.2 to 2.4, with one mutex: a resolver runs with the lock held, and looks something up in the same "
+      "table",
+      "deadlock"},
+     Defect::kResolveUnderLock},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

@@ -24,6 +24,7 @@ enum class Defect : std::uint8_t {
   kRecordRewritten,
   kKeyNotKept,
   kCollectorClearsValues,
+  kResolveUnderLock,
 };
 
 // Once, before the first execution.

@@ -250,8 +250,14 @@ const Implementation* Call(int thread, Function& function, int key, const Resolv
   std::optional<Section> section;
   Enter(section, function);
   if (const Implementation* found = Get(thread, function, key); found != nullptr) return found;
-  // The section is let go while the resolver waits, so what Get said is old afterwards.
-  Value* mine = Resolve(thread, function, key, resolver);
+  Value* mine = nullptr;
+  {
+    std::optional<MutexLock> lock;
+    if (Has(Defect::kResolveUnderLock) && function.form == Form::kLocked) lock.emplace(function.table->locks->writers);
+    // Nothing is held meanwhile: the resolver may look something up here. A section that the form has is let go while the
+    // resolver waits, so what Get said is old afterwards.
+    mine = Resolve(thread, function, key, resolver);
+  }
   const Implementation* value = nullptr;
   if (Has(Defect::kSectionAssumedHeld) && function.form == Form::kSection) {
     value = Fill(thread, function, key, mine);

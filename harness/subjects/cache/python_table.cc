@@ -66,6 +66,23 @@ std::unique_lock<std::shared_mutex> LockForWriting(std::shared_mutex& mutex) {
 
 }  // namespace
 
+// --- locked ---
+
+const Implementation* LockedTable::Get(const Key& key) {
+  const MutexLock lock(locks->writers);
+  return GetPlainly(*block_, key);
+}
+
+const Implementation* LockedTable::SetDefault(const Key& key, const Implementation* value) {
+  const MutexLock lock(locks->writers);
+  return SetDefaultPlainly(block_, key, value);
+}
+
+const Implementation* LockedTable::Replace(const Key& key, const Implementation* value) {
+  const MutexLock lock(locks->writers);
+  return ReplacePlainly(block_, key, value);
+}
+
 // --- shared ---
 
 const Implementation* SharedTable::Get(const Key& key) {
@@ -164,6 +181,7 @@ const Implementation* SectionTable::Replace(const Key& key, const Implementation
 // --- all ---
 
 Table* NewTable(Form form, int number) {
+  if (form == Form::kLocked) return new LockedTable(number, pool[number]);
   if (form == Form::kShared) return new SharedTable(number, pool[number]);
   if (form == Form::kLockFree) return new LockFreeTable(number, pool[number]);
   return new SectionTable(number, pool[number]);

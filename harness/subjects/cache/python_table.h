@@ -1,5 +1,5 @@
-// The identity-hash dispatch table in the three forms that need an interpreter: a reader-writer lock that is taken detached;
-// lock-free readers beside writers with a PyMutex; the critical section of the function that has the table.
+// The identity-hash dispatch table in the four forms that need an interpreter: a PyMutex; a reader-writer lock that is taken
+// detached; lock-free readers beside writers with a PyMutex; the critical section of the function that has the table.
 //
 // As in dispatch_table.h, keys and values are not owned: the function keeps whatever was ever put in (invariant 9), and frees the
 // table when nobody can be in it any more (invariant 11). No form runs Python code with a lock held (invariant 10).
@@ -14,13 +14,13 @@
 
 namespace handoff::cache::cpython {
 
-enum class Form : std::uint8_t { kShared, kLockFree, kSection };
-inline constexpr int kForms = 3;
+enum class Form : std::uint8_t { kLocked, kShared, kLockFree, kSection };
+inline constexpr int kForms = 4;
 
 // The locks of one table. Not part of it, so that their addresses do not depend on an allocator (see dispatch_table.h).
 struct Locks {
-  std::shared_mutex readers_writers;
-  PyMutex writers{};
+  std::shared_mutex readers_writers;  // form `shared`
+  PyMutex writers{};                  // forms `locked` and `lock_free`
   bool taken = false;  // by a table; written by whoever makes and frees that
 };
 
@@ -53,6 +53,19 @@ Table* NewTable(Form form, int number);
 void Free(Table* table);
 // At the end, on the driver: fails if locks of a freed table were not given back.
 void CheckLocks();
+
+// One mutex for everything: the simplest, and right.
+class LockedTable final : public Table {
+ public:
+  using Table::Table;
+  const Implementation* Get(const Key& key) override;
+  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
+  const Implementation* Replace(const Key& key, const Implementation* value) override;
+  void Check() override { CheckBlocks(*block_); }
+
+ private:
+  std::unique_ptr<Block> block_ = std::make_unique<Block>(kFirstSize);  // guarded by locks->writers
+};
 
 // Readers share a lock.
 class SharedTable final : public Table {
