@@ -32,13 +32,11 @@ class Bytes final : public Strategy {
 
   // Points without a choice use no byte up.
   int Choose(const Decision& d) override {
-    alone_ = Size(d.ready | d.timed) == 1;
-    if (alone_) return First(d.ready | d.timed);
+    if (Size(d.ready | d.timed) == 1) return First(d.ready | d.timed);
     return left_ == 0 ? tail_.Choose(d) : Decide(d, Take());
   }
 
   std::int64_t NextAccess(int, const Position&, std::uint64_t) override {
-    if (alone_) return kNever;
     return left_ == 0 ? tail_.NextAccess() : Distance(Take());
   }
 
@@ -62,8 +60,7 @@ class Bytes final : public Strategy {
 
   const std::uint8_t* next_ = nullptr;  // borrowed from the plan; `left_` bytes can be read from here
   std::size_t left_ = 0;
-  RandomWalk tail_;     // untouched until the bytes are used up
-  bool alone_ = false;  // nobody else could be chosen, and nobody can until the next point
+  RandomWalk tail_;  // untouched until the bytes are used up
 };
 
 constinit Bytes strategy;

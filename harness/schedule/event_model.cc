@@ -26,6 +26,7 @@ struct Thread {
   std::size_t event = 0;  // within the operation
   Position at;
   std::int64_t budget = kNever;  // accesses until the next `access` point
+  bool alone = false;            // when that was set, nobody else could run
 };
 
 class Machine {
@@ -120,7 +121,7 @@ class Machine {
         break;
     }
     Finish(t);
-    if (event.kind != EventKind::kYield) return t;
+    if (event.kind != EventKind::kYield) return At(t).alone ? Arm(t) : t;
     NextSync(t);
     return Decide(PointKind::kYield, t);
   }
@@ -197,11 +198,17 @@ class Machine {
     if (thread.state == State::kWaiting) thread.timed_out = true;
     thread.state = State::kReady;
     pending_[t] = 0;
-    if (plan_.granularity == Granularity::kAccess) {
-      thread.budget = strategy_.NextAccess(t, thread.at, outcome_.profile.steps);
-      if (thread.budget < 1) return Reject("asked for a distance below 1");
-    }
-    return t;
+    return Arm(t);
+  }
+
+  // As the scheduler does: no strategy is asked for the distance of a thread that is alone, until that makes somebody ready.
+  int Arm(int t) {
+    if (plan_.granularity != Granularity::kAccess) return t;
+    Thread& thread = At(t);
+    const Decision d = Describe(PointKind::kAccess, t);
+    thread.alone = (d.ready | d.timed) == Only(t);
+    thread.budget = thread.alone ? kNever : strategy_.NextAccess(t, thread.at, outcome_.profile.steps);
+    return thread.budget < 1 ? Reject("asked for a distance below 1") : t;
   }
 
   int Reject(const char* what) {

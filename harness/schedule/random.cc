@@ -13,14 +13,12 @@ class RandomChoices final : public Strategy {
  public:
   void Begin(const Plan& plan) override { walk_.Begin(plan.seed, plan.parameter); }
   int Choose(const Decision& d) override {
-    alone_ = Size(d.ready | d.timed) == 1;
-    return alone_ ? First(d.ready | d.timed) : walk_.Choose(d);
+    return Size(d.ready | d.timed) == 1 ? First(d.ready | d.timed) : walk_.Choose(d);
   }
-  std::int64_t NextAccess(int, const Position&, std::uint64_t) override { return alone_ ? kNever : walk_.NextAccess(); }
+  std::int64_t NextAccess(int, const Position&, std::uint64_t) override { return walk_.NextAccess(); }
 
  private:
   RandomWalk walk_;
-  bool alone_ = false;  // nobody else could be chosen, and nobody can until the next point: stopping at an access is idle
 };
 
 constinit RandomChoices strategy;

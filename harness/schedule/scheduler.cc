@@ -225,7 +225,8 @@ void Disarm() {
 
 void Arm() {
   std::int64_t budget = kNever;
-  if (state.plan->granularity == Granularity::kAccess) {
+  state.armed_alone = (state.ready | state.timed) == Only(self);
+  if (state.plan->granularity == Granularity::kAccess && !state.armed_alone) {
     budget = state.strategy->NextAccess(self, state.threads[self].at, state.record.profile.steps);
   }
   // The spin bound counts from the last point or switch, not from an access where the thread was told to go on: a replay by
@@ -307,6 +308,11 @@ int Wake(const void* object, int how_many) {
     if (oldest == nullptr) break;
     SetReady(static_cast<int>(oldest - state.threads));
     oldest->signalled = true;
+  }
+  // From here on there is somebody to switch to, and the next point may be far.
+  if (woken > 0 && state.armed != 0 && state.armed_alone) {
+    Disarm();
+    Arm();
   }
   return woken;
 }

@@ -2,7 +2,8 @@
 //
 // Compiled without sanitizers, coverage and weak symbols. Parking is a raw futex (threads) or a change of stacks (fibers),
 // neither of which ThreadSanitizer sees as synchronisation, so it judges the subject as if nobody had ordered its threads. The
-// only edges of ours run from the driver to each thread at the start of an execution and back at its end.
+// only edges of ours run from the driver to each thread at the start of an execution and back at its end (edges.h); what stands
+// in for a primitive makes the edges of that primitive.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,15 @@
 #include "harness/schedule/scheduler.h"
 
+#include <semaphore.h>
+
 #include <atomic>
+#include <random>
 #include <set>
 #include <thread>
 
 #include "harness/schedule/point.h"
 #include "harness/schedule/program_for_test.h"
+#include "harness/schedule/state.h"
 
 namespace handoff::schedule {
 namespace {
@@ -120,6 +124,71 @@ TEST_P(SchedulerTest, AccessPointsReachBetweenTwoAccesses) {
   EXPECT_EQ(lost[0], 0);
   EXPECT_EQ(lost[1], 0);
   EXPECT_GT(lost[2], 0);
+}
+
+std::atomic<int> first_store;
+std::atomic<int> second_store;
+std::atomic<bool> seen_torn;
+bool was_alone;
+void StoreTwice() {
+  first_store.store(1, std::memory_order_relaxed);
+  second_store.store(1, std::memory_order_relaxed);
+}
+void LoadTwice() {
+  const int second = second_store.load(std::memory_order_relaxed);
+  seen_torn = first_store.load(std::memory_order_relaxed) == 1 && second == 0;
+}
+
+// Of `kSeeds` runs at access points, how many let thread B see the first of two stores that A makes right behind what makes B
+// ready.
+int TornReads(Program& program, handoff::Strategy strategy, Carrier carrier) {
+  constexpr std::uint64_t kSeeds = 300;
+  std::mt19937 random(1);  // NOLINT(bugprone-random-generator-seed): the same runs every time
+  int torn = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    first_store = second_store = 0;
+    seen_torn = false;
+    std::uint8_t bytes[12];
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random() % 16);
+    Plan plan = MakePlan(strategy, Granularity::kAccess, seed);
+    plan.bytes = bytes;
+    plan.byte_count = sizeof bytes;
+    program.Run(plan, carrier);
+    torn += seen_torn && was_alone ? 1 : 0;
+  }
+  return torn;
+}
+
+// A is alone at its last point, so no strategy was asked how far it may go, and only then makes B ready.
+TEST_P(SchedulerTest, AccessPointsReachBehindAWakeByAThreadThatWasAlone) {
+  if (FinestGranularity() != Granularity::kAccess) GTEST_SKIP() << "this build has no access points";
+  static sem_t posted;
+  sem_init(&posted, 0, 0);
+  Program program({{[] {
+                     was_alone = state.ready == Only(Self());
+                     sem_post(&posted);
+                     StoreTwice();
+                   }},
+                   {[] {
+                     sem_wait(&posted);
+                     LoadTwice();
+                   }}});
+  for (const auto strategy : {handoff::Strategy::kRandom, handoff::Strategy::kBytes}) {
+    EXPECT_GT(TornReads(program, strategy, GetParam()), 0) << static_cast<int>(strategy);
+  }
+}
+
+TEST_P(SchedulerTest, AccessPointsReachBehindACreationByAThreadThatWasAlone) {
+  if (FinestGranularity() != Granularity::kAccess) GTEST_SKIP() << "this build has no access points";
+  Program program({{[] {
+    was_alone = state.ready == Only(Self());
+    std::thread created(LoadTwice);
+    StoreTwice();
+    created.join();
+  }}});
+  for (const auto strategy : {handoff::Strategy::kRandom, handoff::Strategy::kBytes}) {
+    EXPECT_GT(TornReads(program, strategy, GetParam()), 0) << static_cast<int>(strategy);
+  }
 }
 
 TEST_P(SchedulerTest, PauseTakesThePointsOut) {

@@ -77,6 +77,7 @@ struct State {
   const int* operations = nullptr;  // caller's, `plan.threads` of them
   bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
   std::int64_t armed = 0;           // what handoff_budget was set to
+  bool armed_alone = false;         // and nobody else could run then, so that no strategy was asked for it
   std::uint64_t tickets = 0;
   Nanoseconds now = 0;
   Profiler profiler;  // of a pilot run

@@ -53,8 +53,9 @@ class Strategy {
   virtual void Created(int thread);
   // A member of `ready` or of `timed`.
   virtual int Choose(const Decision& decision) = 0;
-  // After how many accesses of `thread` (at least 1) Choose is asked again, or kNever. Asked whenever `thread` goes on from a
-  // point and the plan's granularity is `access`; `at` and `step` are where it stands.
+  // After how many accesses of `thread` (at least 1) Choose is asked again, or kNever. Asked at granularity `access` whenever
+  // `thread` goes on from a point and somebody else can run, and when it makes somebody ready while it is the only one who can:
+  // nobody stops at an access where there is no choice. `at` and `step` are where it stands.
   virtual std::int64_t NextAccess(int thread, const Position& at, std::uint64_t step) = 0;
 
  protected:

@@ -113,22 +113,22 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
     static decltype(&pthread_cond_clockwait) cache = nullptr;
     return Real(__interceptor_pthread_cond_clockwait, &cache, "pthread_cond_clockwait")(condition, mutex, clock, limit);
   }
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitCondition(condition, mutex, LimitAt(clock, *limit));
 }
 // Which waiter a signal wakes is the implementation's choice; ours is the oldest. The real call serves waiters outside the
 // schedule.
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
-  if (Controlled() >= 0) {
-    Point(PointKind::kSync, condition, "pthread_cond_signal");
-    if (Wake(condition, 1) > 0) return 0;
-  }
-  return Real_pthread_cond_signal()(condition);
+  if (Controlled() < 0) return Real_pthread_cond_signal()(condition);
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, condition, "pthread_cond_signal");
+  return Wake(condition, 1) > 0 ? 0 : Real_pthread_cond_signal()(condition);
 }
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-  if (Controlled() >= 0) {
-    Point(PointKind::kSync, condition, "pthread_cond_broadcast");
-    Wake(condition, kMaxControlled);
-  }
+  if (Controlled() < 0) return Real_pthread_cond_broadcast()(condition);
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, condition, "pthread_cond_broadcast");
+  Wake(condition, kMaxControlled);
   return Real_pthread_cond_broadcast()(condition);
 }
 
@@ -147,12 +147,15 @@ int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* limit) {
     static decltype(&sem_clockwait) cache = nullptr;
     return Real(__interceptor_sem_clockwait, &cache, "sem_clockwait")(semaphore, clock, limit);
   }
+  const CallerFrame frame(__builtin_return_address(0));
   return WaitSemaphore(semaphore, LimitAt(clock, *limit));
 }
 int sem_post(sem_t* semaphore) noexcept {
-  if (Controlled() >= 0) Point(PointKind::kSync, semaphore, "sem_post");
+  if (Controlled() < 0) return Real_sem_post()(semaphore);
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, semaphore, "sem_post");
   const int result = Real_sem_post()(semaphore);
-  if (Controlled() >= 0) Wake(semaphore, kMaxControlled);
+  Wake(semaphore, kMaxControlled);
   return result;
 }
 

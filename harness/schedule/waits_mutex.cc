@@ -99,6 +99,7 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
     static decltype(&pthread_mutex_clocklock) cache = nullptr;
     return Real(__interceptor_pthread_mutex_clocklock, &cache, "pthread_mutex_clocklock")(mutex, clock, limit);
   }
+  const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, mutex, "pthread_mutex_clocklock");
   return LockMutex(mutex, LimitAt(clock, *limit));
 }

@@ -93,14 +93,12 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
 
 // The real join waits only for the last instructions of a thread that has given the baton up.
 int pthread_join(pthread_t handle, void** result) {
-  if (Controlled() >= 0) {
-    const int id = FindThread(handle);
-    if (id >= 0) {
-      Thread& thread = state.threads[id];
-      Point(PointKind::kSync, &thread, "pthread_join");
-      while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, kNoLimit);
-    }
-  }
+  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
+  if (id < 0) return Real_pthread_join()(handle, result);
+  const CallerFrame frame(__builtin_return_address(0));
+  Thread& thread = state.threads[id];
+  Point(PointKind::kSync, &thread, "pthread_join");
+  while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, kNoLimit);
   return Real_pthread_join()(handle, result);
 }
 

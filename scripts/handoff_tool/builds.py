@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff_tool import interpreter, machine, setup
+from handoff_tool import interpreter, machine, places, setup
 from handoff_tool.outcome import Failure, choose
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress
@@ -63,8 +63,9 @@ def build(cache: Cache, preset: str, targets: list[str], progress: Progress | No
         [command, {name: os.environ.get(name) for name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "LIB_FUZZING_ENGINE", "OUT")}]
     )
     log = f"build-{preset}.log"
-    (cache.logs / log).unlink(missing_ok=True)
-    with progress.step(f"build ({preset})", 120) if progress else contextlib.nullcontext():
+    step = progress.step(f"build ({preset})", 120) if progress else contextlib.nullcontext()
+    with step, places.exclusive(where / "handoff.lock", f"Another build is using {where}; waiting for it."):
+        (cache.logs / log).unlink(missing_ok=True)
         try:
             configured = stamp.exists() and stamp.read_text() == wanted and (where / "build.ninja").exists()
             if not configured or not set(targets) <= {FUZZ, *executables(where)}:  # a target may be newer than the build folder

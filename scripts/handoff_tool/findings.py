@@ -61,15 +61,22 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         if known:
             facts |= {"seen": before.get("seen", 0) + origin.seen, "found": before.get("found", facts["found"])}
         place = folder / case.name
-        arriving = folder / f".{case.name}"
-        shutil.copyfile(case, arriving)  # may fail on a full disk: nothing is lost yet
+        arriving, told = folder / f".{case.name}", folder / f".{REPORT}"
+        moved = _moved(report, case, place.relative_to(ROOT) if place.is_relative_to(ROOT) else place)
+        try:  # a full disk must lose nothing: until all is written, the case stays where it is, and here what was here before
+            shutil.copyfile(case, arriving)
+            told.write_text(moved)
+            write_atomically(folder / META, json.dumps(facts, indent=1) + "\n")
+        except OSError:
+            arriving.unlink(missing_ok=True)
+            told.unlink(missing_ok=True)
+            raise
+        told.rename(folder / REPORT)
         arriving.rename(place)
         case.unlink()
         for old in case_files(folder):
             if old != place:
                 old.unlink()
-        (folder / REPORT).write_text(_moved(report, case, place.relative_to(ROOT) if place.is_relative_to(ROOT) else place))
-        write_atomically(folder / META, json.dumps(facts, indent=1) + "\n")
         return folder, not known
 
 

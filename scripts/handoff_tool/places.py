@@ -1,7 +1,11 @@
-"""Where things are: the checkout, the cache, and what the cache holds."""
+"""Where things are: the checkout, the cache, what the cache holds; and how verbs that run at once share a place."""
 
+import fcntl
 import json
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,25 @@ def write_atomically(path: Path, text: str) -> None:
     """A reader sees the old file or the new one, never half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def exclusive(lock: Path, waiting: str) -> Iterator[None]:
+    """One holder at a time, whatever process it is; the kernel drops the lock when it dies. Prints `waiting` if it must wait."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(waiting, file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @dataclass(frozen=True)

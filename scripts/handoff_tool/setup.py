@@ -1,14 +1,11 @@
 """`setup`: brings a bare machine to where everything builds; does nothing the second time."""
 
-import fcntl
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff_tool import archive, interpreter, packages, sources, toolchain
+from handoff_tool import archive, interpreter, packages, places, sources, toolchain
 from handoff_tool.outcome import Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
@@ -30,19 +27,6 @@ class Parts:
     manifests: dict[str, Path]
 
 
-@contextmanager
-def exclusive(cache: Cache) -> Iterator[None]:
-    """One set-up at a time for one cache; the kernel drops the lock when its holder dies."""
-    cache.folder.mkdir(parents=True, exist_ok=True)
-    with (cache.folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"Another set-up is using {cache.folder}; waiting for it.", file=sys.stderr, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def parts(cache: Cache, sanitizers: Sequence[str] = interpreter.SANITIZERS) -> Parts | None:
     """The finished set-up, or None when anything is missing."""
     chain, tarball, header = toolchain.find(), sources.tarball(cache), sources.dlpack(cache)
@@ -57,7 +41,7 @@ def ensure(cache: Cache, options: Options = Options()) -> Parts:
     found = None if options.python or options.dlpack_include else parts(cache, options.sanitizers)
     if found:
         return found
-    with exclusive(cache):
+    with places.exclusive(cache.folder / "lock", f"Another set-up is using {cache.folder}; waiting for it."):
         for leftover in (*cache.folder.glob("building-*"), *cache.folder.glob("apt-*")):  # of a set-up that was killed
             shutil.rmtree(leftover, ignore_errors=True)
         _sources_from_options(cache, options)

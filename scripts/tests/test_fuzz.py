@@ -1,14 +1,19 @@
 """Campaigns: findings are kept once a signature, ends have their exit codes, names are checked."""
 
+import contextlib
+import errno
+import io
 import json
 import os
 import re
 import shutil
 import signal
+import threading
+import time
 from pathlib import Path
 from unittest import mock
 
-from handoff_tool import builds, findings
+from handoff_tool import builds, findings, places
 from tests.support import World, golden
 
 
@@ -94,6 +99,47 @@ class Fuzz(World):
         self.assertIn("crash-2", (folder / findings.REPORT).read_text())
         meta = json.loads((folder / findings.META).read_text())
         self.assertEqual(("address", 2, "2020-01-01 00:00:00"), (meta["sanitizer"], meta["seen"], meta["found"]))
+
+    def test_a_full_disk_loses_neither_a_new_finding_nor_the_one_before(self) -> None:
+        first, second = self.folder / "crash-1", self.folder / "crash-2"
+        for file in (first, second):
+            file.write_text(file.name)
+        origin = findings.Origin("exchange", "thread", "", signature="c")
+        folder, _ = findings.keep(origin, first, "the first")
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with mock.patch.object(findings, "write_atomically", side_effect=full), self.assertRaises(OSError):
+            findings.keep(origin, second, "the second")
+        self.assertTrue(second.is_file())
+        self.assertEqual(["crash-1"], [path.name for path in findings.case_files(folder)])
+        self.assertEqual("the first", (folder / findings.REPORT).read_text())
+        self.assertEqual({"crash-1", findings.META, findings.REPORT, ".lock"}, {path.name for path in folder.iterdir()})
+
+    def test_what_cannot_be_written_leaves_no_half_behind(self) -> None:
+        file = self.folder / "facts"
+        file.write_text("old")
+        with mock.patch.object(Path, "replace", side_effect=OSError), self.assertRaises(OSError):
+            places.write_atomically(file, "new")
+        self.assertEqual(["old"], [path.read_text() for path in self.folder.glob("*facts*")])
+        self.assertEqual([], list(self.folder.glob(".facts*")))
+
+    def test_the_second_who_wants_a_place_says_so_and_waits_for_the_first(self) -> None:
+        order = []
+        first_has_it, err = threading.Event(), io.StringIO()
+
+        def first() -> None:
+            with places.exclusive(self.folder / "lock", "nobody"):
+                first_has_it.set()
+                while not err.getvalue():
+                    time.sleep(0.01)
+                order.append("first")
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        first_has_it.wait()
+        with contextlib.redirect_stderr(err), places.exclusive(self.folder / "lock", "Somebody is here."):
+            order.append("second")
+        thread.join()
+        self.assertEqual((["first", "second"], "Somebody is here.\n"), (order, err.getvalue()))
 
     def test_a_choice_that_a_target_does_not_take_is_refused_before_anything_is_built(self) -> None:
         with mock.patch.object(builds, "build", lambda *_: self.fail("built")):

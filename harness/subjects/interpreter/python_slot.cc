@@ -299,7 +299,7 @@ void PythonSlotSubject::DropNatives() {
 // What native code still holds when the interpreter is gone, it drops afterwards.
 void PythonSlotSubject::FinalizeWithNatives() {
   const auto drop = [](void* self) { static_cast<PythonSlotSubject*>(self)->DropNatives(); };
-  python::JudgeAfterFinalization(python::FinalizeInChild(nullptr, drop, this), "S2", "A native object's release");
+  python::JudgeAfterFinalization(python::FinalizeInChild(nullptr, drop, this), "S1", "A native object's release");
 }
 
 void PythonSlotSubject::DropEverything() {

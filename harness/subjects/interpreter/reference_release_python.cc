@@ -112,8 +112,8 @@ constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
 
-// As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
-constexpr int kFinalizeEvery = 256;
+// As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions, so one case in this many is heard.
+constexpr std::uint64_t kFinalizeEvery = 256;
 
 // Whether the way may be gone with a native lock in the hand: it never attaches.
 bool NeverAttaches(int way) { return way != kExitBlock; }
@@ -168,7 +168,8 @@ class ReleaseSubject final : public PythonSubject {
   bool first_ = true;                           // no execution has begun
   bool in_child_ = false;                       // of a fork for one case
   bool after_end_ = false;                      // in the child that finalises: one thread, and no new ones
-  std::atomic<unsigned> requests_[kEnds] = {};  // to finalise, in this process
+  std::atomic<bool> heard_[kEnds] = {};         // in this process; relaxed, set once
+  bool always_hears_ = false;                   // this case's requests
 };
 
 bool Uses(const Case& c, int interpreter) {
@@ -177,6 +178,7 @@ bool Uses(const Case& c, int interpreter) {
       const bool names_one =
           operation.code == kMake || operation.code == kWrap || operation.code == kEnter || operation.code == kClose;
       if (names_one && operation.arguments[0] == interpreter) return true;
+      if (operation.code == kRelease && operation.arguments[1] == kAttachedElsewhere) return true;
     }
   }
   return false;
@@ -201,6 +203,7 @@ void ReleaseSubject::Begin(const Case& c) {
   }
   first_ = false;
   threads_ = static_cast<int>(c.threads.size());
+  always_hears_ = in_child_ || Seed(c) % kFinalizeEvery == 0;
   release_watch::Reset();
   ForgetEntries();
   python_release::Open();
@@ -321,9 +324,10 @@ void ReleaseSubject::Dispatch(int thread, const Operation& operation) {
   }
 }
 
-// The first of each kind in a process, and one in many after it.
+// The first of each kind in a process, and all of one case in many. Not every so many requests: what is heard changes what the
+// operations behind it do, and a case that is run again must take the same decisions.
 bool ReleaseSubject::HearsFinalize(int which) {
-  return requests_[which].fetch_add(1, std::memory_order_relaxed) % kFinalizeEvery == 0;
+  return !heard_[which].exchange(true, std::memory_order_relaxed) || always_hears_;
 }
 
 void ReleaseSubject::Apply(int thread, Operation operation) {
@@ -395,7 +399,7 @@ void ReleaseSubject::FinalizeInChild() {
   constexpr std::array<void (*)(void*), kEnds> kBefore = {nullptr, LeaveReferences, EndSubinterpreterOnly};
   const auto how = python::FinalizeInChild(kBefore[static_cast<std::size_t>(which)], after, this);
   after_end_ = false;
-  python::JudgeAfterFinalization(how, "S2", "A release");
+  python::JudgeAfterFinalization(how, "S1", "A release");
 }
 
 void ReleaseSubject::DropEverything() {

@@ -1,8 +1,11 @@
 #include "harness/subjects/interpreter/reference_release_python.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <span>
@@ -41,6 +44,46 @@ TEST(ReferenceReleasePython, SeedsReachEveryOperationAndEveryValue) {
 TEST(ReferenceReleasePython, TwinsHaveNamesOfTheirOwn) {
   std::set<std::string> names;
   for (const Twin& twin : ReferenceReleasePython::Twins()) EXPECT_TRUE(names.emplace(twin.name).second) << twin.name;
+}
+
+// A case of one request to end the subinterpreter, which is heard every time or only if it is the first of the process.
+Case FinalizingCase(bool always) {
+  const Alphabet& alphabet = ReferenceReleasePython::Operations();
+  const auto code = std::ranges::find(alphabet.operations, "finalize", &OperationKind::name) - alphabet.operations.begin();
+  Case c;
+  c.threads = {{{.code = static_cast<std::uint8_t>(code), .arguments = {2}}}};
+  while ((Seed(c) % 256 == 0) != always) c.bytes.push_back(static_cast<std::uint8_t>(c.bytes.size()));
+  return c;
+}
+
+int forks = 0;
+
+void Execute(Subject& subject, const Case& c) {
+  subject.Begin(c);
+  subject.Apply(0, c.threads[0][0]);
+  EXPECT_EQ(subject.NeedsFinish(1), 0U);
+  subject.End();
+}
+
+// Whether a request is heard decides what the operations behind it do, so a case that is run again must find the same answer,
+// however often others have asked meanwhile.
+TEST(ReferenceReleasePythonDeathTest, TheCaseDecidesWhetherARequestToFinalizeIsHeard) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [] {
+    pthread_atfork(nullptr, [] { ++forks; }, nullptr);
+    const auto subject = ReferenceReleasePython::Make(-1);
+    subject->Initialize("reference_release_python_test");
+    const Case seldom = FinalizingCase(false);
+    const Case always = FinalizingCase(true);
+    Execute(*subject, seldom);
+    std::fprintf(stderr, "first: %d, ", forks);
+    for (int i = 0; i < 600; ++i) Execute(*subject, seldom);
+    std::fprintf(stderr, "seldom: %d, ", forks);
+    for (int i = 0; i < 3; ++i) Execute(*subject, always);
+    std::fprintf(stderr, "always: %d\n", forks);
+    std::_Exit(7);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(7), "first: 1, seldom: 1, always: 4");
 }
 
 // A row of the table of ways: the strategy's name, and the words in backquotes of its last three columns.
