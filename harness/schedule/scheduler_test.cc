@@ -30,7 +30,7 @@ void Visit(char name) {
 }
 Program::Threads Visitors() {
   Program::Threads threads;
-  for (char name = 'A'; name < 'D'; ++name) threads.push_back(std::vector<std::function<void()>>(3, [name] { Visit(name); }));
+  for (char name = 'A'; name < 'D'; ++name) threads.emplace_back(3, [name] { Visit(name); });
   return threads;
 }
 std::string OrderOf(Program& program, const Plan& plan, Carrier carrier) {
