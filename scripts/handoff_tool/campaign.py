@@ -109,7 +109,7 @@ class Campaign:
             job.said = f"the system refused: {error}."
         job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
         left = Path(job.now.written) if job.now.written else None
-        if job.error and left is not None and left.is_file():
+        if job.error and left is not None and left.is_file() and left.stat().st_size > 0:
             job.said += f" What was found last could not be kept and is in {left}"
         elif folder is not None:
             shutil.rmtree(folder, ignore_errors=True)

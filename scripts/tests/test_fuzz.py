@@ -181,6 +181,7 @@ class Fuzz(World):
         code, out, _ = self.fuzz("find:1,empty", "--json")
         self.assertEqual(1, code)
         self.assertIn("fuzz-exchange-thread.log", json.loads(out)["rows"][0]["ended"])
+        self.assertNotIn("could not be kept", json.loads(out)["rows"][0]["ended"])
 
     def test_an_interrupt_keeps_everything_prints_the_table_and_exits_72(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
