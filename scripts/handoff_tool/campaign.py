@@ -12,7 +12,7 @@ from typing import Any
 from handoff_tool import findings, machine, targets
 from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED, OUT_OF_MEMORY, TIMEOUT
 from handoff_tool.output import Output
-from handoff_tool.places import Cache
+from handoff_tool.places import ROOT, Cache
 from handoff_tool.process import Process
 from handoff_tool.progress import seconds_text
 from handoff_tool.table import render
@@ -269,7 +269,7 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
             lines += [
                 f"{job.target.name} ({job.sanitizer}): {signature}",
                 f"    read it: {_short(folder / findings.REPORT)}",
-                f"    replay it: scripts/handoff replay {_short(folder)}",
+                f"    replay it: {_short(ROOT / 'scripts' / 'handoff')} replay {_short(folder)}",
             ]
     total = len({folder for job in jobs for folder in job.found.values()})  # both sanitizers may have found the same
     count = f"{total} finding{'' if total == 1 else 's'}"

@@ -73,6 +73,14 @@ class Fuzz(World):
             self.assertEqual("crash", Path(name).read_text())
             shutil.rmtree(Path(name).parent)
 
+    def test_the_command_that_is_printed_runs_where_it_is_printed(self) -> None:
+        for here in (places.ROOT, self.folder):
+            with self.subTest(here=here), contextlib.chdir(here):
+                self.cache.corpus("exchange").joinpath("launches").unlink(missing_ok=True)
+                _, out, _ = self.fuzz("find:1")
+                words = re.findall(r"replay it: (\S+) replay (\S+)", out)[0]
+                self.assertEqual((True, True), (Path(words[0]).is_file(), Path(words[1]).is_dir()))
+
     def test_another_twins_finding_is_kept_beside_the_first(self) -> None:
         self.fuzz("find:1")
         self.cache.corpus("exchange").joinpath("launches").unlink()
