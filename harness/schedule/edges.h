@@ -1,6 +1,6 @@
 // The only happens-before edges of ours around operations, for ThreadSanitizer and for the processor: driver to threads at the
-// start of an execution, threads to driver at its end; and behind that from each thread that finishes to the next. Two different objects: a thread that takes the start edge late must not be ordered
-// behind one that has already ended.
+// start of an execution, threads to driver at its end; and behind that from each thread that finishes to the next. Two different
+// objects: a thread that takes the start edge late must not be ordered behind one that has already ended.
 #pragma once
 
 extern "C" {

@@ -12,9 +12,7 @@ constexpr std::uint64_t kOneInTimed = 64;  // of the switches, how few end a tim
 class RandomChoices final : public Strategy {
  public:
   void Begin(const Plan& plan) override { walk_.Begin(plan.seed, plan.parameter); }
-  int Choose(const Decision& d) override {
-    return Size(d.ready | d.timed) == 1 ? First(d.ready | d.timed) : walk_.Choose(d);
-  }
+  int Choose(const Decision& d) override { return Size(d.ready | d.timed) == 1 ? First(d.ready | d.timed) : walk_.Choose(d); }
   std::int64_t NextAccess(int, const Position&, std::uint64_t) override { return walk_.NextAccess(); }
 
  private:

@@ -21,7 +21,7 @@ inline constexpr int kForms = 4;
 struct Locks {
   std::shared_mutex readers_writers;  // form `shared`
   PyMutex writers{};                  // forms `locked` and `lock_free`
-  bool taken = false;  // by a table; written by whoever makes and frees that
+  bool taken = false;                 // by a table; written by whoever makes and frees that
 };
 
 // Attached threads only. Form `section`: in the function's critical section only.
