@@ -45,10 +45,18 @@ void AddField(std::string_view name, std::string_view value, std::string& out) {
   AddWrapped(value, kColumn, out);
 }
 
+// "write in Capsule::Rename, capsule.cc:12 (dlpack_capsule)", "A for mutex in Transfer, bank.cc:7 (bank)".
 std::string SiteText(const Site& site) {
-  std::string text = site.access.empty() ? "" : site.access + " ";
+  std::string text = site.thread < 0 ? "" : std::string(1, ThreadName(site.thread)) + " for ";
+  if (!site.access.empty()) text += site.access + " ";
   text += "in " + (site.function.empty() ? std::string("a function without a name") : site.function);
+  if (!site.place.empty()) text += ", " + site.place;
   return text + " (" + site.module + ")";
+}
+
+std::string_view SiteLabel(const Finding& finding, std::size_t site) {
+  if (finding.kind == "deadlock") return "waits";
+  return site == 0 ? "access" : "other";
 }
 
 std::string Hexadecimal(std::uint64_t number) {
@@ -64,7 +72,7 @@ void AddFinding(const Finding& finding, std::string& out) {
   AddField("twin", finding.twin.empty() ? "none: this is the safe one" : finding.twin, out);
   AddField("rule", finding.rule, out);
   AddField("detail", finding.detail, out);
-  for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(i == 0 ? "access" : "other", SiteText(finding.sites[i]), out);
+  for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(SiteLabel(finding, i), SiteText(finding.sites[i]), out);
   AddField("trace", "hash " + Hexadecimal(finding.trace_hash), out);
 }
 

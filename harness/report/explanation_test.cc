@@ -34,6 +34,10 @@ TEST(Explanation, ARaceShowsBothAccesses) {
 
 TEST(Explanation, ADeadlockMarksTheWaits) { ExpectGolden(Explain(DeadlockFinding(), kAlphabet, kTexts), "golden/deadlock.txt"); }
 
+TEST(Explanation, ADeadlockWithStacksSaysWhereEachWaits) {
+  ExpectGolden(Explain(DeadlockWithStacks(), kAlphabet, kTexts), "golden/deadlock_stacks.txt");
+}
+
 TEST(Explanation, ALeakIsFoundAtTheEnd) { ExpectGolden(Explain(LeakFinding(), kAlphabet, kTexts), "golden/leak.txt"); }
 
 TEST(Explanation, AReplayNamesTheCommandThatLooksForTheSwitch) {

@@ -11,13 +11,16 @@
 
 namespace handoff {
 
-// One of the two accesses of a race, or the access of a memory error. Where the access was made inside the C library or the
-// harness, the site is the first caller that is the subject's.
+// One of the two accesses of a race, the access of a memory error, or where a thread of a deadlock waits. Inside the C library,
+// the harness or, of a wait, CPython's locks the site is the first caller that is the subject's.
 struct Site {
   std::string module;    // base name of the binary or library: "dlpack_capsule"
   std::string function;  // demangled, without arguments and template arguments; "" if the report has no name
-  std::string access;    // "read", "write", "atomic read", "atomic write", "free", "lock"; "" if it is none of them
+  std::string access;    // "read", "write", "atomic read", "atomic write", "free", "lock"; "" if it is none of them.
+                         // Of a deadlock what is waited for: "mutex"
+  std::string place;     // "capsule.cc:12"; "" if unknown. No part of a signature: lines change
   int reported = -1;     // the report's number of the thread, 2 for T2 and 0 for the main thread; -1 if it has none
+  int thread = -1;       // of a deadlock: whose, 0 for A; else -1
 };
 
 // One row of the trace, copied from the scheduler's record.
@@ -29,8 +32,8 @@ struct Finding {
   std::string twin;              // twin's name, or "" for the safe one
   std::string rule;              // the oracle's rule, or ""
   std::string detail;            // the oracle's or the scheduler's sentences; for signals the name
-  std::vector<Site> sites;       // of sanitizer reports: racing pair, or the failing access
-  std::string report;            // the sanitizer's own text, "" if none
+  std::vector<Site> sites;       // of sanitizer reports: racing pair, or the failing access; of deadlocks: who waits
+  std::string report;            // the sanitizer's own text, or stacks of the scheduler's; "" if none
   Case recorded;                 // the case that fails, in the form in which it is published
   std::vector<TraceStep> trace;  // of the failing run, oldest first
   std::uint64_t trace_hash = 0;

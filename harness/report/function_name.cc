@@ -137,6 +137,18 @@ bool IsPlumbing(std::string_view plain_name) {
          StartsWithAny(plain_name, kRuntimeSpaces);
 }
 
+bool IsWaiting(std::string_view plain_name) {
+  static constexpr std::array<std::string_view, 16> kPrefixes = {"_PySemaphore_",      "_PyParkingLot_",
+                                                                 "_PyMutex_",          "PyMutex_",
+                                                                 "_PyRawMutex_",       "_PyRecursiveMutex_",
+                                                                 "_PyRWMutex_",        "PyThread_acquire_lock",
+                                                                 "PyEvent_",           "_PyEvent_",
+                                                                 "_PyOnceFlag_",       "_PyCriticalSection",
+                                                                 "PyCriticalSection",  "_PyThreadState_Attach",
+                                                                 "tstate_wait_attach", "PyEval_RestoreThread"};
+  return StartsWithAny(plain_name, kPrefixes);
+}
+
 bool IsPlumbingModule(std::string_view module) {
   static constexpr std::array<std::string_view, 9> kPrefixes = {"libc.so",  "libc-",    "libstdc++.",  "libc++", "libpthread",
                                                                 "ld-linux", "libgcc_s", "libclang_rt", "libm.so"};

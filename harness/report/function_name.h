@@ -19,6 +19,10 @@ bool IsFree(std::string_view plain_name);
 // library, CPython's atomic accessors and allocator, and the harness itself. Takes a plain name.
 bool IsPlumbing(std::string_view plain_name);
 
+// Whether a function does no more than wait for a lock or for the right to use an interpreter: CPython's mutexes, critical
+// sections, events and thread states. Takes a plain name.
+bool IsWaiting(std::string_view plain_name);
+
 // Whether all functions of a library are plumbing. Takes its base name.
 bool IsPlumbingModule(std::string_view module);
 

@@ -59,5 +59,13 @@ TEST(FunctionName, ReleasesOfEveryAllocatorAreFrees) {
   EXPECT_FALSE(IsFree("malloc"));
 }
 
+TEST(FunctionName, CPythonsLocksOnlyWait) {
+  for (const char* name : {"_PySemaphore_Wait", "PyMutex_Lock", "_PyCriticalSection_BeginSlow", "tstate_wait_attach"}) {
+    EXPECT_TRUE(IsWaiting(name)) << name;
+  }
+  for (const char* name : {"stop_the_world", "PyDict_SetItem", "handoff::cache::Table::Lookup"})
+    EXPECT_FALSE(IsWaiting(name)) << name;
+}
+
 }  // namespace
 }  // namespace handoff

@@ -8,29 +8,18 @@
 #include <utility>
 
 #include "harness/report/function_name.h"
+#include "harness/report/stack_frame.h"
 
 namespace handoff {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-// One line of a stack.
-struct Frame {
-  std::string function;  // plain; "" if unknown
-  std::string module;    // base name
-};
-
 // A stack with the line above it, which says what the stack is of. `header` points into the report.
 struct Stack {
   std::string_view header;
   std::vector<Frame> frames;
 };
-
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back())) != 0) s.remove_suffix(1);
-  return s;
-}
 
 std::string_view NextLine(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -41,11 +30,6 @@ std::string_view NextLine(std::string_view& text) {
 
 std::string_view Before(std::string_view s, std::string_view end) { return s.substr(0, s.find(end)); }
 bool Contains(std::string_view s, std::string_view part) { return s.find(part) != kNone; }
-
-std::string_view BaseName(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == kNone ? path : path.substr(slash + 1);
-}
 
 // "lock-order-inversion (potential deadlock)" gives "lock-order-inversion"; at most `most` words, those with digits or quotes
 // left out, since they are values.
@@ -67,46 +51,6 @@ std::string Slug(std::string_view words, int most) {
     --most;
   }
   return slug;
-}
-
-// Cuts "(path/module+0x1f)" off the end of a stack's line and returns the module's base name, "" if there is none.
-std::string TakeModule(std::string_view& line) {
-  const std::size_t id = line.rfind(" (BuildId: ");
-  if (id != kNone) line = line.substr(0, id);
-  const std::size_t open = line.rfind(" (");
-  if (open == kNone || !line.ends_with(')')) return "";
-  const std::string_view inside = line.substr(open + 2, line.size() - open - 3);
-  const std::size_t plus = inside.rfind("+0x");
-  if (plus == kNone) return "";
-  line = Trim(line.substr(0, open));
-  // "_core.cpython-313t-x86_64-linux-gnu.so": what follows the name belongs to the interpreter's version.
-  return std::string(Before(BaseName(inside.substr(0, plus)), ".cpython-"));
-}
-
-// Whether the rest is the "file:line:column" of a stack's line, or the "<null>" that stands for it.
-bool IsPlace(std::string_view word) {
-  return word == "<null>" || Contains(word, "/") || Contains(word, ":") || Contains(word, ".");
-}
-
-bool ParseFrame(std::string_view line, std::string_view program, Frame& frame) {
-  line = Trim(line);
-  if (!line.starts_with('#')) return false;
-  const std::size_t space = line.find(' ');
-  if (space == kNone || space < 2 || std::isdigit(static_cast<unsigned char>(line[1])) == 0) return false;
-  line = Trim(line.substr(space));
-  frame.module = TakeModule(line);
-  bool place = true;
-  if (line.starts_with("0x")) {
-    const std::size_t in = line.find(" in ");
-    // With a module there is no file: the runtime prints the one or the other.
-    place = frame.module.empty();
-    line = in == kNone ? std::string_view() : Trim(line.substr(in + 4));
-  }
-  const std::size_t last = line.rfind(' ');
-  if (place && last != kNone && IsPlace(line.substr(last + 1))) line = Trim(line.substr(0, last));
-  if (line != "<null>") frame.function = PlainFunctionName(line);
-  if (frame.module.empty()) frame.module = program;
-  return true;
 }
 
 // "by thread T2", "thread T0", "by main thread": the report's number of the thread.
@@ -135,10 +79,12 @@ std::string AccessOf(std::string_view header) {
 // The first frame that says whose the access is; else the innermost with a name; else nameless. A free on the way there makes the
 // access one.
 Site SiteOf(const Stack& stack, std::string_view program) {
-  Site site{
-      .module = std::string(program), .function = "", .access = AccessOf(stack.header), .reported = ReportedThread(stack.header)};
-  const auto ours = std::find_if(stack.frames.begin(), stack.frames.end(),
-                                 [](const Frame& f) { return !IsPlumbing(f.function) && !IsPlumbingModule(f.module); });
+  Site site{.module = std::string(program),
+            .function = "",
+            .access = AccessOf(stack.header),
+            .place = "",
+            .reported = ReportedThread(stack.header)};
+  const auto ours = std::find_if(stack.frames.begin(), stack.frames.end(), IsOwn);
   if (std::any_of(stack.frames.begin(), ours, [](const Frame& f) { return IsFree(f.function); }) &&
       !site.access.ends_with("read")) {
     site.access = "free";
@@ -148,6 +94,7 @@ Site SiteOf(const Stack& stack, std::string_view program) {
   if (chosen == stack.frames.end()) return site;
   site.module = chosen->module;
   site.function = chosen->function;
+  site.place = chosen->place;
   return site;
 }
 
@@ -217,10 +164,9 @@ std::vector<Stack> StacksOf(std::string_view report, std::string_view program) {
   bool in_stack = false;
   while (!report.empty()) {
     const std::string_view line = NextLine(report);
-    Frame frame;
-    if (ParseFrame(line, program, frame)) {
+    if (std::optional<Frame> frame = ParseFrame(line, program)) {
       if (!in_stack) stacks.push_back({.header = header, .frames = {}});
-      stacks.back().frames.push_back(std::move(frame));
+      stacks.back().frames.push_back(std::move(*frame));
       in_stack = true;
     } else {
       in_stack = false;

@@ -48,6 +48,12 @@ bool HasUnorderedSites(std::string_view kind) {
 
 std::string Signature(const Finding& finding, const Alphabet& alphabet) {
   std::vector<std::string> parts;
+  if (finding.kind == "deadlock" && !finding.sites.empty()) {
+    for (const Site& site : finding.sites) parts.push_back(SiteWord(site));
+    std::sort(parts.begin(), parts.end());
+    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    return Join(finding.kind, parts);
+  }
   if (finding.kind == "deadlock") {
     for (const std::string& object : WaitedFor(finding)) parts.push_back(OneWord(object));
     return Join(finding.kind, parts);

@@ -3,10 +3,12 @@
 //
 //   races, lock inversions   kind--site--site, the sites sorted
 //   memory errors, signals   kind--site, of the failing access
-//   deadlocks                kind--object--object, the kinds of the objects waited for, sorted, each once
+//   deadlocks                kind--site--site, where the threads of the cycle wait, or those that nobody could wake, sorted, each
+//   once;
+//                            without stacks the kinds of the objects waited for
 //   all others               kind--rule--operation, what is unknown left out; the operation is "end" behind the last one
 //
-// A site is module:function:access.
+// A site is module:function:access; of a wait, module:function:object.
 #pragma once
 
 #include <string>

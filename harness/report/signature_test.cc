@@ -44,6 +44,16 @@ TEST(Signature, ADeadlockIsTheObjectsOfItsCycle) {
   EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--mutex--semaphore");
 }
 
+TEST(Signature, ADeadlockWithStacksIsWhereItsThreadsWait) {
+  Finding finding = DeadlockWithStacks();
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Audit:mutex--deadlock:bank::Transfer:mutex");
+  finding.sites[0].place = "bank.cc:8";
+  std::swap(finding.sites[0], finding.sites[1]);
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Audit:mutex--deadlock:bank::Transfer:mutex");
+  finding.sites[0].function = finding.sites[1].function;
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex") << "each once";
+}
+
 TEST(Signature, AnOraclesFindingIsRuleAndOperation) {
   Finding finding = RaceFinding();
   finding.kind = "protocol";

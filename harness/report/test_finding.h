@@ -48,8 +48,13 @@ inline Finding RaceFinding() {
   finding.kind = "data-race";
   finding.target = "dlpack_capsule";
   finding.twin = "unlocked_rename";
-  finding.sites = {{.module = "dlpack_capsule", .function = "handoff::dlpack::Capsule::Rename", .access = "write", .reported = 2},
-                   {.module = "dlpack_capsule", .function = "handoff::dlpack::Capsule::Name", .access = "read", .reported = 1}};
+  finding.sites = {
+      {.module = "dlpack_capsule",
+       .function = "handoff::dlpack::Capsule::Rename",
+       .access = "write",
+       .place = "capsule.cc:12",
+       .reported = 2},
+      {.module = "dlpack_capsule", .function = "handoff::dlpack::Capsule::Name", .access = "read", .place = "", .reported = 1}};
   finding.report =
       "WARNING: ThreadSanitizer: data race (pid=7)\n  Write of size 8 at 0x7b0400000000 by thread T2:\n"
       "    #0 handoff::dlpack::Capsule::Rename(char const*) /src/capsule.cc:12:3 (dlpack_capsule+0x12)\nDEDUP_TOKEN: not--ours\n"
@@ -71,7 +76,7 @@ inline Finding RaceFinding() {
   return finding;
 }
 
-// Two threads that wait for each other's mutex, and one that waits for something else.
+// Two threads that wait for each other's mutex, and one that waits for something else; nothing is known of their stacks.
 inline Finding DeadlockFinding() {
   Finding finding;
   finding.kind = "deadlock";
@@ -92,6 +97,20 @@ inline Finding DeadlockFinding() {
                    Wait(2, {.operation = 0, .sync = 1}, "semaphore", 3),
                    SwitchTo(2, PointKind::kWait, {.operation = 0, .sync = 1}, 0),
                    Wait(0, {.operation = 0, .sync = 3}, "mutex", 2)};
+  return finding;
+}
+
+// The same as a build with a symbolizer tells it.
+inline Finding DeadlockWithStacks() {
+  Finding finding = DeadlockFinding();
+  finding.sites = {{.module = "deadlock", .function = "bank::Transfer", .access = "mutex", .place = "bank.cc:7", .thread = 0},
+                   {.module = "deadlock", .function = "bank::Audit", .access = "mutex", .place = "bank.cc:19", .thread = 1}};
+  finding.report =
+      "  Thread A waits for mutex #2:\n    #0 pthread_mutex_lock <null> (deadlock+0x12)\n"
+      "    #1 bank::Transfer() /src/bank.cc:7:3 (deadlock+0x34)\n    #2 handoff::Executor::Apply(int) /src/executor.cc:1:1 "
+      "(x+0x1)\n"
+      "  which thread B took here:\n    #0 pthread_mutex_lock <null> (deadlock+0x12)\n"
+      "    #1 bank::Audit() /src/bank.cc:18:3 (deadlock+0x56)\n";
   return finding;
 }
 

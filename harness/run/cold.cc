@@ -50,7 +50,7 @@ void Forget(Observation& observation) {
   observation.end = EndKind::kNone;
   observation.kind[0] = observation.rule[0] = observation.detail[0] = '\0';
   observation.hash = observation.decisions = 0;
-  observation.switch_count = observation.switches_lost = observation.step_count = observation.frame_count = 0;
+  observation.switch_count = observation.switches_lost = observation.step_count = observation.stack_count = 0;
 }
 
 Outcome Lost(const char* what) {
@@ -135,6 +135,7 @@ void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task t
                .timeout_seconds = limit_seconds});
   InstallSignals();
   IgnoreInterruption();
+  schedule::KeepLockStacks();
   BeginExecution(nullptr, 0);
   const std::uint64_t hash = (task == Task::kPilot ? executor_.ExecutePilot(c) : executor_.Execute(c, profile)).hash;
   Observe(EndKind::kClean, "", "", "", &exchange_.cold);

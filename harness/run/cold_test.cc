@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "harness/oracle/verdict.h"
+#include "harness/run/describe.h"
 #include "harness/run/ends.h"
 #include "harness/run/subject_for_test.h"
 #include "harness/schedule/point.h"
@@ -114,7 +117,68 @@ TEST_F(ColdTest, AnEndlessExecutionIsATimeOut) {
   };
   const Outcome outcome = ColdRunner(executor_, subject_, *exchange_, -1).Run(SmallCase(), 1);
   EXPECT_EQ(outcome.end, EndKind::kTimeout);
-  EXPECT_FALSE(outcome.frames.empty());
+  EXPECT_FALSE(outcome.stacks.empty());
+}
+
+std::mutex first_lock;
+std::mutex second_lock;
+// A takes the one, then the other; B the other way round.
+[[gnu::noinline]] void TakeOne(std::mutex& lock) { lock.lock(); }
+[[gnu::noinline]] void TakeBoth(std::mutex& one, std::mutex& other) {
+  TakeOne(one);
+  HANDOFF_SYNC_POINT(nullptr, "between");
+  TakeOne(other);
+}
+
+TEST_F(ColdTest, ADeadlockTellsWhereEachThreadWaitsAndWhereTheLockWasTaken) {
+  subject_.on_apply = [](int thread, const Operation& operation) {
+    if (operation.code == 1) return;
+    thread == 0 ? TakeBoth(first_lock, second_lock) : TakeBoth(second_lock, first_lock);
+  };
+  Case c = SmallCase(Strategy::kRandom, Granularity::kSync);
+  for (const schedule::Carrier carrier : {schedule::Carrier::kFiber, schedule::Carrier::kThread}) {
+    Executor executor(subject_, carrier);
+    ColdRunner runner(executor, subject_, *exchange_, -1);
+    Outcome outcome;
+    for (c.bytes = {0}; outcome.kind != "deadlock" && c.bytes[0] < 100; ++c.bytes[0]) outcome = runner.Run(c, 5);
+    ASSERT_EQ(outcome.kind, "deadlock");
+    ASSERT_EQ(outcome.stacks.size(), 4U);
+    using schedule::StackOf;
+    EXPECT_EQ(outcome.stacks[0].of, StackOf::kWaits);
+    EXPECT_EQ(outcome.stacks[1].of, StackOf::kTook);
+    EXPECT_EQ(outcome.stacks[1].thread, 1) << "it holds what A waits for";
+    EXPECT_EQ(outcome.stacks[2].thread, 1);
+    EXPECT_GT(outcome.stacks[0].count, 5);
+    if (SanitizerName() == "none") continue;  // no symbolizer
+    ASSERT_EQ(outcome.sites.size(), 2U);
+    EXPECT_EQ(outcome.sites[0].function, "handoff::(anonymous namespace)::TakeOne");
+    EXPECT_EQ(outcome.sites[0].access, "mutex");
+    EXPECT_EQ(outcome.sites[0].place.substr(0, 13), "cold_test.cc:");
+    EXPECT_NE(outcome.text.find("  Thread A waits for mutex #"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find("  which thread A took here:\n    #0 pthread_mutex_lock"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find("TakeBoth"), std::string::npos) << outcome.text;
+  }
+}
+
+TEST_F(ColdTest, OnlyWhatNobodyCouldEndIsTheSiteOfADeadlockWithoutACycle) {
+  static std::mutex lock;
+  static std::condition_variable never;
+  subject_.on_apply = [](int thread, const Operation& operation) {
+    if (operation.code == 1) return;
+    if (thread == 1) return TakeOne(lock);  // waits as well, for A
+    TakeOne(lock);
+    std::mutex own;
+    std::unique_lock holds(own);
+    never.wait(holds);
+  };
+  Case c = SmallCase();
+  const Outcome outcome = ColdRunner(executor_, subject_, *exchange_, -1).Run(c, 5);
+  ASSERT_EQ(outcome.kind, "deadlock");
+  ASSERT_EQ(outcome.stacks.size(), 3U);
+  if (SanitizerName() == "none") return;
+  ASSERT_EQ(outcome.sites.size(), 1U) << outcome.text;
+  EXPECT_EQ(outcome.sites[0].thread, 0);
+  EXPECT_EQ(outcome.sites[0].access, "condition variable");
 }
 
 TEST_F(ColdTest, RepeatsAreCheckedInTheSameChild) {

@@ -132,6 +132,9 @@ void ObserveRecord(Observation* to) {
     CopyText(to->whats[i], sizeof to->whats[i], step.what);
   }
   to->step_count = static_cast<std::uint32_t>(kept);
+  if (record.stack_count == 0) return;  // a time-out brings its own
+  CopyRaw(to->stacks, record.stacks, record.stack_count * sizeof(schedule::Stack));
+  to->stack_count = static_cast<std::uint32_t>(record.stack_count);
 }
 
 }  // namespace

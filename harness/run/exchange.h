@@ -25,8 +25,6 @@ enum class EndKind : std::uint32_t {
 // Longest encoded case: 64 operations and 4,096 switches take 41,352 bytes (harness/case/binary.h).
 inline constexpr std::size_t kMaxCaseBytes = std::size_t{48} * 1024;
 inline constexpr std::size_t kMaxPath = 4096;
-// Frames kept of a stack that a time-out shows.
-inline constexpr int kMaxFrames = 48;
 
 // What one execution left behind. Strings end in a zero byte.
 struct Observation {
@@ -48,8 +46,8 @@ struct Observation {
   schedule::Step steps[schedule::kMaxSteps];  // `what` is null here; see below
   char whats[schedule::kMaxSteps]
             [32];  // Step::what by value: a literal of a module that only the writer has loaded is gone with it
-  std::uint32_t frame_count;
-  std::uintptr_t frames[kMaxFrames];  // of a time-out: where the holder of the baton is, innermost first
+  std::uint32_t stack_count;
+  schedule::Stack stacks[schedule::kMaxStacks];  // what the scheduler noted; of a time-out, where the holder of the baton is
 };
 
 // What the cold parent says about a request.

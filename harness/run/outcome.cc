@@ -11,10 +11,7 @@
 
 #include "harness/report/sanitizer_report.h"
 #include "harness/run/executor.h"
-
-extern "C" {
-__attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* out, std::size_t size);
-}
+#include "harness/run/stack_text.h"
 
 namespace handoff {
 
@@ -52,20 +49,9 @@ void Refine(Outcome& outcome) {
   outcome.text = std::move(report->text);
 }
 
-std::string StackText(const std::vector<std::uintptr_t>& frames) {
-  std::string text;
-  int number = 0;
-  for (std::size_t i = 0; i < frames.size() && __sanitizer_symbolize_pc != nullptr; ++i) {
-    std::array<char, 4096> lines{};
-    // A return address is behind its call.
-    void* pc = reinterpret_cast<void*>(frames[i] - (i == 0 ? 0 : 1));  // NOLINT(performance-no-int-to-ptr)
-    // One line for each function that is inlined there, each ended by a zero byte.
-    __sanitizer_symbolize_pc(pc, "%f %L", lines.data(), lines.size() - 1);
-    for (const char* line = lines.data(); *line != '\0'; line += std::strlen(line) + 1) {
-      text += "    #" + std::to_string(number++) + " " + line + "\n";
-    }
-  }
-  return text;
+void UseStacks(Outcome& outcome) {
+  if (outcome.kind == "deadlock") outcome.sites = WaitSites(outcome.stacks);
+  if (std::string text = StacksText(outcome.stacks); !text.empty()) outcome.text = std::move(text);
 }
 
 }  // namespace
@@ -85,10 +71,10 @@ Outcome ReadObservation(const Observation& observation, std::string text) {
   outcome.switches.assign(observation.switches, observation.switches + observation.switch_count);
   outcome.trace.assign(observation.steps, observation.steps + observation.step_count);
   for (std::size_t i = 0; i < outcome.trace.size(); ++i) outcome.trace[i].what = Keep(observation.whats[i]);
-  outcome.frames.assign(observation.frames, observation.frames + observation.frame_count);
+  outcome.stacks.assign(observation.stacks, observation.stacks + observation.stack_count);
   outcome.profile = observation.profile;
   if (outcome.Failed()) Refine(outcome);
-  if (outcome.end == EndKind::kTimeout) outcome.text = StackText(outcome.frames);
+  if (outcome.Failed() && !outcome.stacks.empty()) UseStacks(outcome);
   return outcome;
 }
 

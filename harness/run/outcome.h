@@ -16,7 +16,7 @@ struct Outcome {
   std::string rule;
   std::string detail;
   std::vector<Site> sites;  // as in Finding::sites
-  std::string text;         // the sanitizer's report, else all that the process printed: an assertion's message
+  std::string text;         // the sanitizer's report, else the scheduler's stacks, else all that the process printed
   int thread = -1;          // which noticed, or -1
   Position at;              // of that thread
   std::uint64_t hash = 0;
@@ -24,7 +24,7 @@ struct Outcome {
   bool switches_lost = false;
   std::vector<Switch> switches;
   std::vector<TraceStep> trace;
-  std::vector<std::uintptr_t> frames;  // of a time-out
+  std::vector<schedule::Stack> stacks;  // of what the scheduler found, and of a time-out
   schedule::Profile profile;
 
   bool lost = false;  // it was not run: the system refused a process, a pipe or a file; `detail` says which

@@ -86,7 +86,7 @@ void OnInterruption(int, siginfo_t*, void*) {
 
 struct Walk {
   std::uintptr_t start;  // where the signal struck: what lies above is the handler's
-  Observation* to;
+  schedule::Stack* to;
   bool started;
 };
 
@@ -95,24 +95,27 @@ _Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
   const std::uintptr_t pc = _Unwind_GetIP(context);
   walk.started = walk.started || pc == walk.start;
   if (!walk.started) return _URC_NO_REASON;
-  if (walk.to->frame_count == kMaxFrames || pc == 0) return _URC_END_OF_STACK;
-  walk.to->frames[walk.to->frame_count++] = pc;
+  if (walk.to->count == schedule::kMaxFrames || pc == 0) return _URC_END_OF_STACK;
+  walk.to->frames[walk.to->count++] = pc;
   return _URC_NO_REASON;
 }
 
 // The frames of an interrupted thread. The unwinder is the compiler's, since functions of libc keep no frame pointers; should it
 // hang on a lock that the signal struck in, the alarm gets us on.
-void CollectFrames(const void* context, Observation* to) {
+void CollectFrames(const void* context, Observation* observation) {
+  schedule::Stack* to = &observation->stacks[0];
+  *to = schedule::Stack{};
+  observation->stack_count = 1;
   const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #ifdef __x86_64__
   Walk walk = {.start = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), .to = to, .started = false};
 #else
   Walk walk = {.start = static_cast<std::uintptr_t>(machine.pc), .to = to, .started = false};
 #endif
+  to->thread = static_cast<std::int16_t>(schedule::Self());
   to->frames[0] = walk.start;
-  to->frame_count = 0;
   _Unwind_Backtrace(AddFrame, &walk);
-  if (to->frame_count == 0) to->frame_count = 1;  // it did not get past the signal
+  if (to->count == 0) to->count = 1;  // it did not get past the signal
 }
 
 Observation* Own() {
@@ -172,7 +175,6 @@ int Holder() {
 void FindStack(const void* context) {
   Observation* own = Own();
   if (own == nullptr) return;
-  own->frame_count = 0;
   stack_wanted_of = Holder();
   if (stack_wanted_of < 0 || schedule::Self() == stack_wanted_of) {
     CollectFrames(context, own);  // the driver, or a fiber of this OS thread

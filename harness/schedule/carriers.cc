@@ -200,7 +200,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   state.count = plan.threads;
   state.alive = 0;
   state.ready = state.timed = 0;
-  state.holder = -1;
+  state.holder = state.asker = -1;
   state.tickets = 0;
   state.now = 0;
   Record& record = state.record;
@@ -208,6 +208,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   record.decisions = record.accesses = 0;
   record.switch_count = record.first_step = record.step_count = 0;
   record.switches_lost = false;
+  record.stack_count = 0;
   record.profile.steps = 0;
   for (std::uint64_t& steps : record.profile.steps_of) steps = 0;
   if (plan.pilot) state.profiler.Begin();

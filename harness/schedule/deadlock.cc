@@ -27,6 +27,8 @@ void AddThread(int id) {
   Add(name);
 }
 
+bool Waits(int id) { return state.threads[id].state == ThreadState::kWaiting; }
+
 int OwnerOf(const Thread& thread) {
   if (thread.waits_on == WaitOn::kJoin) {
     for (int i = 0; i < state.count; ++i) {
@@ -80,8 +82,8 @@ void AddWaiter(int id) {
   Add(". ");
 }
 
-// Follows owners from `start`; writes the cycle if it comes back to where it was.
-bool AddCycle(int start) {
+// Follows owners from `start`; writes the cycle if it comes back to where it was. The threads of it; none if there is none.
+ThreadSet AddCycle(int start) {
   int path[kMaxControlled] = {};
   int steps = 0;
   ThreadSet seen = 0;
@@ -89,19 +91,49 @@ bool AddCycle(int start) {
   while (at >= 0 && !Has(seen, at)) {
     seen |= Only(at);
     path[steps++] = at;
-    at = state.threads[at].state == ThreadState::kWaiting ? OwnerOf(state.threads[at]) : -1;
+    at = Waits(at) ? OwnerOf(state.threads[at]) : -1;
   }
-  if (at < 0) return false;
+  if (at < 0) return 0;
   int first = 0;
   while (path[first] != at) ++first;
+  ThreadSet cycle = 0;
   Add("Cycle: ");
   for (int i = first; i < steps; ++i) {
+    cycle |= Only(path[i]);
     AddThread(path[i]);
     Add(" -> ");
   }
   AddThread(at);
   Add(".");
-  return true;
+  return cycle;
+}
+
+// Those that wait for what no waiting thread holds: all others wait for one of these, in the end.
+ThreadSet WithoutOwner() {
+  ThreadSet found = 0;
+  for (int i = 0; i < state.count; ++i) {
+    const int owner = Waits(i) ? OwnerOf(state.threads[i]) : i;
+    if (owner < 0 || !Waits(owner)) found |= Only(i);
+  }
+  return found;
+}
+
+// Each waiting thread says where it stands, on its own stack, and hands the baton back. One that pauses for ever does not.
+void AskWaiting(int current, ThreadSet decisive) {
+  Record& record = state.record;
+  for (int i = 0; i < state.count; ++i) {
+    if (!Waits(i)) continue;
+    const std::size_t before = record.stack_count;
+    if (i == current) {
+      NoteStack(StackOf::kWaits, i);
+    } else if (state.threads[i].waits_on != WaitOn::kForever) {
+      state.asker = current;
+      HandOver(current, i);
+    }
+    const int owner = OwnerOf(state.threads[i]);
+    if (owner >= 0) NoteTaken(owner, state.threads[i].object);
+    for (std::size_t k = before; k < record.stack_count; ++k) record.stacks[k].decisive = Has(decisive, i);
+  }
 }
 
 }  // namespace
@@ -138,16 +170,18 @@ const char* WaitName(WaitOn on) {
   return "nothing";
 }
 
-void FailDeadlock() {
+void FailDeadlock(int current) {
   length = 0;
   Add("All threads that have not ended wait. ");
   for (int i = 0; i < state.count; ++i) {
-    if (state.threads[i].state == ThreadState::kWaiting) AddWaiter(i);
+    if (Waits(i)) AddWaiter(i);
   }
-  for (int i = 0; i < state.count; ++i) {
-    if (state.threads[i].state == ThreadState::kWaiting && AddCycle(i)) break;
+  ThreadSet cycle = 0;
+  for (int i = 0; i < state.count && cycle == 0; ++i) {
+    if (Waits(i)) cycle = AddCycle(i);
   }
   while (length > 0 && text[length - 1] == ' ') text[--length] = '\0';
+  AskWaiting(current, cycle != 0 ? cycle : WithoutOwner());
   Fail(FailureKind::kDeadlock, text);
 }
 

@@ -1,4 +1,6 @@
 // Numbers and owners of the objects that an execution touches, by address but without ever showing one.
+#include <iterator>
+
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
@@ -25,6 +27,7 @@ struct Owned {
   std::uint32_t run;
   Owner owner;
   ThreadSet readers;  // of a read-write lock, so that one that still reads is named
+  TakenAt taken;      // by the first owner, if lock stacks are kept
 };
 Owned owners[kSlots];
 
@@ -66,12 +69,19 @@ Owner* FindOwner(const void* object) {
   return entry != nullptr && entry->run == run && entry->owner.depth > 0 ? &entry->owner : nullptr;
 }
 
+const TakenAt* FindTaken(const void* object) {
+  const Owned* entry = Find(object);
+  return entry != nullptr && entry->run == run && entry->taken.count > 0 ? &entry->taken : nullptr;
+}
+
 Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
   Owned* entry = Find(object);
   if (entry == nullptr) return nullptr;
-  if (entry->run != run) *entry = Owned{object, run, Owner{}, 0};
+  if (entry->run != run) *entry = Owned{object, run, Owner{}, 0, {}};
   entry->owner.thread = thread;
   entry->owner.kind = kind;
+  if (entry->owner.depth == 0 && KeepsLockStacks())
+    entry->taken.count = ReadFrames(entry->taken.frames, static_cast<int>(std::size(entry->taken.frames)));
   ++entry->owner.depth;
   if (kind == WaitOn::kReadLock) entry->readers |= Only(thread);
   return &entry->owner;

@@ -26,6 +26,29 @@ struct Step {
   std::uint32_t times = 1;     // of a time-out: how often the same wait ended so, one right after the other
 };
 
+// Frames kept of a stack.
+inline constexpr int kMaxFrames = 48;
+// Of a failed run: where each thread waits, and where what it waits for was taken.
+inline constexpr std::size_t kMaxStacks = std::size_t{2} * kMaxControlled;
+
+enum class StackOf : std::uint8_t {
+  kStands,  // the thread that failed, or that has the baton when the time is over
+  kWaits,   // a thread that waits for `object`
+  kTook,    // a thread that holds `object`, when it took it
+};
+
+// Return addresses of one thread, as the failed process knows them.
+struct Stack {
+  StackOf of = StackOf::kStands;
+  bool decisive = true;      // of a deadlock: part of the cycle, or of what nobody could end; else a consequence
+  std::int16_t thread = -1;  // -1: the driver
+  std::uint32_t object = 0;  // number, as in a step
+  const char* what =
+      nullptr;  // kind of the object: a literal of the scheduler's own, the same in all forks; null if there is none
+  int count = 0;
+  std::uintptr_t frames[kMaxFrames] = {};  // innermost first
+};
+
 // Owned by the scheduler; the driver reads it between two runs, a failure handler at any time.
 struct Record {
   std::uint64_t hash = 0;  // of all decisions, free of addresses: equal runs have equal hashes
@@ -38,6 +61,8 @@ struct Record {
   Profile profile;
   Switch switches[kMaxSwitches];
   Step steps[kMaxSteps];
+  std::size_t stack_count = 0;  // none, unless the scheduler itself found the failure
+  Stack stacks[kMaxStacks];
 };
 
 // The current run's, or the last one's. Any thread that holds the baton, the driver, and signal handlers (which may see it

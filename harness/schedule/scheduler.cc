@@ -90,16 +90,10 @@ int Decide(PointKind kind, int current) {
 void MoveTo(int current, int next) {
   if (next == current) return;
   state.threads[current].quiet = 0;
-  state.holder = next;
-  Thread& from = state.threads[current];
-  // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): whoever moves holds the baton, so both are numbers
-  const Thread& to = state.threads[next];
-  if (from.fiber != nullptr && to.fiber != nullptr) {
-    SetSelf(next);
-    SwitchFiber(to.fiber);
-  } else {
-    Hand(next);
-    Park(current);
+  HandOver(current, next);
+  while (state.asker >= 0) {  // it does not go on: it is only asked where it stands
+    NoteStack(StackOf::kWaits, current);
+    HandOver(current, state.asker);
   }
   SetSelf(current);
 }
@@ -129,7 +123,7 @@ void CountPoint(int id) {
       thread.waits_on = thread.polls_on;
       thread.object = thread.polled;
       SetWaiting(id, state.now);
-      FailDeadlock();
+      FailDeadlock(id);
     }
     Fail(
         FailureKind::kLivelock,
@@ -143,6 +137,7 @@ void CountPoint(int id) {
 void SetFailureHandler(FailureHandler handler) { failure_handler = handler; }
 void Fail(FailureKind kind, const char* text) {
   handoff_budget = 0;
+  if (state.record.stack_count == 0 && self >= 0) NoteStack(StackOf::kStands, self);
   SetSelf(-1);
   if (failure_handler != nullptr) failure_handler(kind, text);
   __builtin_trap();  // no handler, or it returned
@@ -163,6 +158,20 @@ void SetDone(int id) {
   state.threads[id].state = ThreadState::kDone;
   state.ready &= ~Only(id);
   state.timed &= ~Only(id);
+}
+
+void HandOver(int current, int next) {
+  state.holder = next;
+  const Thread& from = state.threads[current];
+  // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): whoever moves holds the baton, so both are numbers
+  const Thread& to = state.threads[next];
+  if (from.fiber != nullptr && to.fiber != nullptr) {
+    SetSelf(next);
+    SwitchFiber(to.fiber);
+  } else {
+    Hand(next);
+    Park(current);
+  }
 }
 
 int Self() { return self; }
@@ -284,7 +293,7 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
            .at = thread.at,
            .what = WaitName(on)});
   const int next = Decide(PointKind::kWait, id);
-  if (next < 0) FailDeadlock();
+  if (next < 0) FailDeadlock(id);
   MoveTo(id, next);
   thread.timeouts = thread.signalled || on == WaitOn::kSleep ? 0 : thread.timeouts + 1;
   thread.polls_on = on;
@@ -370,7 +379,7 @@ void Leave(int id) {
     return;
   }
   const int next = Decide(PointKind::kEnd, id);
-  if (next < 0) FailDeadlock();
+  if (next < 0) FailDeadlock(id);
   state.holder = next;
   if (thread.fiber != nullptr && state.threads[next].fiber != nullptr) {
     SetSelf(next);
@@ -400,7 +409,7 @@ void PauseForEver(int id) {
     WakeDriver();
   } else {
     const int next = Decide(PointKind::kWait, id);
-    if (next < 0) FailDeadlock();
+    if (next < 0) FailDeadlock(id);
     state.holder = next;
     Hand(next);
   }

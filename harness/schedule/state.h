@@ -69,6 +69,7 @@ struct State {
   int count = 0;                               // threads of this execution, created ones included
   int alive = 0;                               // of those, not ended and not paused for ever
   int holder = -1;
+  int asker = -1;                   // the thread that has found a deadlock and asks those that wait where they stand
   ThreadSet ready = 0;              // whose state is kReady
   ThreadSet timed = 0;              // whose state is kWaiting, with a limit
   Strategy* strategy = nullptr;     // static object
@@ -128,8 +129,18 @@ void AddStep(const Step& step);
 
 // Ends in the failure handler; does not return.
 [[noreturn]] void Fail(FailureKind kind, const char* text);
-// Explains why nobody can run (deadlock.cc) and fails.
-[[noreturn]] void FailDeadlock();
+// Explains why nobody can run (deadlock.cc) and fails. `current` is the calling thread, which waits, has ended or pauses.
+[[noreturn]] void FailDeadlock(int current);
+
+// Gives the baton to `next` and parks `current`, the calling thread; returns when it holds the baton again.
+void HandOver(int current, int next);
+
+// Stacks (stacks.cc). The calling thread's, innermost first, not more than `limit`; their number.
+int ReadFrames(std::uintptr_t* frames, int limit);
+// Appends the calling thread's stack to the record. Of a thread that waits: with what it waits for.
+void NoteStack(StackOf of, int thread);
+// Appends where `thread`, which may have gone on since, took `object`; nothing if that was not kept.
+void NoteTaken(int thread, const void* object);
 
 // Handing the baton over (carriers.cc).
 void Hand(int next);
@@ -144,6 +155,15 @@ struct Owner {
   int depth = 0;  // recursive locks; readers of a read-write lock
   WaitOn kind = WaitOn::kNothing;
 };
+
+// Where a lock was taken.
+struct TakenAt {
+  int count = 0;
+  std::uintptr_t frames[16] = {};
+};
+const TakenAt* FindTaken(const void* object);  // null if unknown
+bool KeepsLockStacks();
+
 Owner* FindOwner(const void* object);                           // null if unknown
 Owner* TakeOwner(const void* object, int thread, WaitOn kind);  // sets or deepens
 bool DropOwner(const void* object);                             // true when nobody owns it any more

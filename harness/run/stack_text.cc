@@ -1,0 +1,110 @@
+#include "harness/run/stack_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "harness/report/function_name.h"
+#include "harness/report/stack_frame.h"
+
+extern "C" {
+__attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* out, std::size_t size);
+}
+
+namespace handoff {
+
+namespace {
+
+using schedule::Stack;
+using schedule::StackOf;
+using Lines = std::vector<std::string>;
+
+// What the symbolizer says of one address: a line for each function that is inlined there. Kept, since a case that is made
+// smaller waits at the same places hundreds of times.
+const Lines& LinesOf(std::uintptr_t pc) {
+  static std::map<std::uintptr_t, Lines>& known = *new std::map<std::uintptr_t, Lines>;
+  const auto [entry, is_new] = known.try_emplace(pc);
+  if (!is_new) return entry->second;
+  std::array<char, 4096> text{};                                                  // ended by a zero byte each
+  __sanitizer_symbolize_pc(reinterpret_cast<void*>(pc), "%f %S %M", text.data(),  // NOLINT(performance-no-int-to-ptr)
+                           text.size() - 1);
+  for (const char* line = text.data(); *line != '\0'; line += std::strlen(line) + 1) entry->second.emplace_back(line);
+  return entry->second;
+}
+
+// "#3 function file:line:column (module+0x1f)", innermost first.
+Lines FramesOf(const Stack& stack) {
+  Lines frames;
+  if (__sanitizer_symbolize_pc == nullptr) return frames;
+  for (int i = 0; i < stack.count; ++i) {
+    // A return address is behind its call. What a time-out interrupts is none.
+    const bool interrupted = i == 0 && stack.of == StackOf::kStands;
+    for (const std::string& line : LinesOf(stack.frames[i] - (interrupted ? 0 : 1))) {
+      if (frames.empty() && line.starts_with("handoff::schedule::")) continue;
+      frames.push_back("#" + std::to_string(frames.size()) + " " + line);
+    }
+  }
+  return frames;
+}
+
+std::string NameOf(int thread) { return thread < 0 ? "The driver" : std::string("Thread ") + ThreadName(thread); }
+
+std::string HeaderOf(const Stack& stack) {
+  switch (stack.of) {
+    case StackOf::kWaits:
+      return NameOf(stack.thread) + " waits for " + (stack.what != nullptr ? stack.what : "something") +
+             (stack.object != 0 ? " #" + std::to_string(stack.object) : "") + ":";
+    case StackOf::kTook:
+      return "which thread " + std::string(1, ThreadName(stack.thread)) + " took here:";
+    case StackOf::kStands:
+      break;
+  }
+  return NameOf(stack.thread) + " stands here:";
+}
+
+Site SiteOf(const Stack& stack) {
+  Site site{.module = program_invocation_short_name,
+            .function = "",
+            .access = stack.what != nullptr ? stack.what : "",
+            .place = "",
+            .thread = stack.thread};
+  for (const std::string& line : FramesOf(stack)) {
+    std::optional<Frame> frame = ParseFrame(line, site.module);
+    if (!frame || !IsOwn(*frame) || IsWaiting(frame->function)) continue;
+    site.module = std::move(frame->module);
+    site.function = std::move(frame->function);
+    site.place = std::move(frame->place);
+    break;
+  }
+  return site;
+}
+
+}  // namespace
+
+std::string StacksText(std::span<const Stack> stacks) {
+  std::string text;
+  for (const Stack& stack : stacks) {
+    const Lines frames = FramesOf(stack);
+    if (frames.empty()) continue;
+    text += "  " + HeaderOf(stack) + "\n";
+    for (const std::string& frame : frames) text += "    " + frame + "\n";
+  }
+  return text;
+}
+
+std::vector<Site> WaitSites(std::span<const Stack> stacks) {
+  std::vector<Site> sites;
+  for (const Stack& stack : stacks) {
+    if (stack.of == StackOf::kWaits && stack.decisive) sites.push_back(SiteOf(stack));
+  }
+  const bool known = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return !site.function.empty(); });
+  return known ? sites : std::vector<Site>();
+}
+
+}  // namespace handoff
