@@ -69,7 +69,7 @@ void AddFinding(const Finding& finding, std::string& out) {
   out += "FINDING\n";
   AddField("kind", finding.kind, out);
   AddField("target", finding.target, out);
-  AddField("twin", finding.twin.empty() ? "none: this is the safe one" : finding.twin, out);
+  if (finding.has_twins) AddField("twin", finding.twin.empty() ? "none: this is the safe one" : finding.twin, out);
   AddField("rule", finding.rule, out);
   AddField("detail", finding.detail, out);
   for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(SiteLabel(finding, i), SiteText(finding.sites[i]), out);

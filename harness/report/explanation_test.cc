@@ -40,6 +40,13 @@ TEST(Explanation, ADeadlockWithStacksSaysWhereEachWaits) {
 
 TEST(Explanation, ALeakIsFoundAtTheEnd) { ExpectGolden(Explain(LeakFinding(), kAlphabet, kTexts), "golden/leak.txt"); }
 
+TEST(Explanation, OnlyOfATargetWithTwinsTheSafeOneIsNamed) {
+  Finding finding = LeakFinding();
+  EXPECT_NE(Explain(finding, kAlphabet, kTexts).find("\n  twin:     none: this is the safe one\n"), std::string::npos);
+  finding.has_twins = false;
+  EXPECT_EQ(Explain(finding, kAlphabet, kTexts).find("twin:"), std::string::npos);
+}
+
 TEST(Explanation, AReplayNamesTheCommandThatLooksForTheSwitch) {
   const std::string text = Explain(LeakFinding(), kAlphabet, kTexts);
   EXPECT_NE(text.find("\nWHY\n  Not looked for here."), std::string::npos);

@@ -30,12 +30,16 @@ struct Finding {
   std::string kind;              // "data-race", "heap-use-after-free", "double-delete", "deadlock", "abort", "timeout", ...
   std::string target;            // target's name
   std::string twin;              // twin's name, or "" for the safe one
+  bool has_twins = true;         // whether the target has any, so that the safe one is worth a word
   std::string rule;              // the oracle's rule, or ""
   std::string detail;            // the oracle's or the scheduler's sentences; for signals the name
   std::vector<Site> sites;       // of sanitizer reports: racing pair, or the failing access; of deadlocks: who waits
   std::string report;            // the sanitizer's own text, or stacks of the scheduler's; "" if none
   Case recorded;                 // the case that fails, in the form in which it is published
   std::vector<TraceStep> trace;  // of the failing run, oldest first
+  // Of each of its steps where the thread stood in the subject's code: "capsule.cc:12"; "" where that is unknown or follows from
+  // the operation. Empty if nothing is known.
+  std::vector<std::string> places;
   std::uint64_t trace_hash = 0;
   int thread = -1;  // which noticed and where it stood then; -1: the driver, or what the trace ends with
   Position at;

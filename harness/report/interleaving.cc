@@ -96,7 +96,7 @@ class RowWriter {
         break;
       case StepKind::kWait:
         state.interrupted = true;
-        AddRow(step, WaitText(step));
+        AddRow(step, WaitText(step) + AtPlace(step));
         break;
       case StepKind::kTimeout:
         AddRow(step, step.times == 1 ? "times out" : "times out, " + std::to_string(step.times) + " times");
@@ -127,11 +127,17 @@ class RowWriter {
       if (step.at.sync != 0)
         where += " past " + (at_point ? ObjectText(*state.point) : "sync point " + std::to_string(step.at.sync));
     }
-    AddRow(step, where + "; " + ThreadName(step.to) + " goes on");
+    AddRow(step, where + AtPlace(step) + "; " + ThreadName(step.to) + " goes on");
   }
 
   void AddRow(const TraceStep& step, std::string text) {
     rows_.push_back({.thread = step.thread, .text = std::move(text), .kind = step.kind});
+  }
+
+  // ", at capsule.cc:12"
+  std::string AtPlace(const TraceStep& step) const {
+    const auto index = static_cast<std::size_t>(&step - finding_.trace.data());
+    return index < finding_.places.size() && !finding_.places[index].empty() ? ", at " + finding_.places[index] : "";
   }
 
   const Operation* OperationOf(const TraceStep& step) const {

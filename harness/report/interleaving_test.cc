@@ -37,6 +37,9 @@ TEST(Interleaving, EveryKindOfStepHasItsRow) {
                    Exit(0, 1),
                    SwitchTo(0, PointKind::kEnd, {.operation = 1}, 1),
                    AtPoint(1, {.operation = 0, .sync = 2}, "deleter call", 5)};
+  finding.places.assign(finding.trace.size(), "");
+  finding.places[8] = "lock.cc:7";
+  finding.places[10] = "queue.cc:12";
   ExpectGolden(Interleaving(finding, kAlphabet), "golden/steps.txt");
 }
 

@@ -43,6 +43,7 @@ int FailingThread(const Finding& finding) {
   if (finding.thread >= 0) return finding.thread;
   if (finding.trace.empty()) return -1;
   const TraceStep& last = finding.trace.back();
+  if (last.kind == StepKind::kExit) return -1;  // nobody was left to switch to
   const int thread = last.kind == StepKind::kSwitch ? last.to : last.thread;
   return thread < kMaxControlled ? thread : -1;
 }

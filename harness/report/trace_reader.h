@@ -12,7 +12,8 @@ namespace handoff {
 
 // Any thread may call these functions.
 
-// The thread that failed: the one that noticed, or who had the baton when the trace ended; -1 if there is none.
+// The thread that failed: the one that noticed, or who had the baton when the trace ended; -1 if there is none, as behind the end
+// of all threads.
 int FailingThread(const Finding& finding);
 
 // The operation in the middle of which it failed; nothing between operations, behind the last one, and in threads that are not

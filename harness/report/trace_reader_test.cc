@@ -51,6 +51,15 @@ TEST(TraceReader, TheOtherThreadIsTheOnlyOneOrTheOneTheReportSays) {
   EXPECT_EQ(OtherThread(LeakFinding()), -1);
 }
 
+TEST(TraceReader, BehindTheEndOfAllThreadsNobodyFailed) {
+  Finding finding = RaceFinding();
+  finding.thread = -1;
+  finding.trace.push_back(Exit(0, 2));
+  finding.trace.push_back(Exit(1, 2));
+  EXPECT_EQ(FailingThread(finding), -1);
+  EXPECT_EQ(OtherThread(finding), -1);
+}
+
 TEST(TraceReader, AnEmptyFindingHasNothingToTell) {
   const Finding finding;
   EXPECT_EQ(FailingThread(finding), -1);

@@ -135,7 +135,7 @@ void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task t
                .timeout_seconds = limit_seconds});
   InstallSignals();
   IgnoreInterruption();
-  schedule::KeepLockStacks();
+  schedule::KeepStacks();
   BeginExecution(nullptr, 0);
   const std::uint64_t hash = (task == Task::kPilot ? executor_.ExecutePilot(c) : executor_.Execute(c, profile)).hash;
   Observe(EndKind::kClean, "", "", "", &exchange_.cold);

@@ -71,6 +71,7 @@ Outcome ReadObservation(const Observation& observation, std::string text) {
   outcome.switches.assign(observation.switches, observation.switches + observation.switch_count);
   outcome.trace.assign(observation.steps, observation.steps + observation.step_count);
   for (std::size_t i = 0; i < outcome.trace.size(); ++i) outcome.trace[i].what = Keep(observation.whats[i]);
+  outcome.places.assign(observation.places, observation.places + observation.step_count);
   outcome.stacks.assign(observation.stacks, observation.stacks + observation.stack_count);
   outcome.profile = observation.profile;
   if (outcome.Failed()) Refine(outcome);

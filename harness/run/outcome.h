@@ -24,6 +24,7 @@ struct Outcome {
   bool switches_lost = false;
   std::vector<Switch> switches;
   std::vector<TraceStep> trace;
+  std::vector<schedule::Place> places;  // of the trace's steps
   std::vector<schedule::Stack> stacks;  // of what the scheduler found, and of a time-out
   schedule::Profile profile;
 

@@ -16,6 +16,7 @@
 #include "harness/report/signature.h"
 #include "harness/run/artifact.h"
 #include "harness/run/describe.h"
+#include "harness/run/stack_text.h"
 
 // Defined by the linker for targets of other projects (handoff_target in kinds.cmake), which scripts/handoff does not know.
 extern "C" const char handoff_outside_of_tree __attribute__((weak));
@@ -36,8 +37,23 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
-// "thread A does not give way to B in its operation 2 (consume slot=0), behind 1 sync point and 17 accesses"
-std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switch& decision) {
+// " at capsule.cc:12": where in the code a switch of the case was made.
+std::string PlaceOf(const Finding& finding, const Switch& decision) {
+  for (std::size_t i = 0; i < finding.trace.size() && i < finding.places.size(); ++i) {
+    const TraceStep& step = finding.trace[i];
+    const bool same = step.kind == schedule::StepKind::kSwitch && step.thread == decision.thread && step.at == decision.at;
+    if (same && !finding.places[i].empty()) return " at " + finding.places[i];
+  }
+  return "";
+}
+
+std::string Counted(unsigned count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+// "thread A does not give way to B in its operation 2 (consume slot=0) at capsule.cc:12, behind 1 sync point and 17 accesses"
+std::string DescribeWithout(const Alphabet& alphabet, const Finding& finding, const Switch& decision) {
+  const Case& c = finding.recorded;
   const std::string to(1, ThreadName(decision.to));
   if (decision.thread == kGate) return "another thread than " + to + " runs first";
   const std::string from(1, ThreadName(decision.thread));
@@ -46,19 +62,21 @@ std::string DescribeWithout(const Alphabet& alphabet, const Case& c, const Switc
   if (decision.thread < c.threads.size() && decision.at.operation < c.threads[decision.thread].size()) {
     text += " (" + PrintOperation(alphabet, c.threads[decision.thread][decision.at.operation]) + ")";
   }
-  return text + ", behind " + std::to_string(decision.at.sync) + " sync points and " + std::to_string(decision.at.access) +
-         " accesses";
+  return text + PlaceOf(finding, decision) + ", behind " + Counted(decision.at.sync, "sync point", "sync points") + " and " +
+         Counted(decision.at.access, "access", "accesses");
 }
 
-std::string DescribeWhy(const Alphabet& alphabet, const Case& c, const std::string& kind, const DecisiveSearch& search) {
+std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const DecisiveSearch& search) {
+  const Case& c = finding.recorded;
   if (search.found) {
-    return "It passes if " + DescribeWithout(alphabet, c, c.switches[search.found->index]) +
+    return "It passes if " + DescribeWithout(alphabet, finding, c.switches[search.found->index]) +
            ", and all other decisions stay the same.";
   }
   if (c.strategy != Strategy::kListed) return "Not known: its schedule is not written as switches, which could be left out.";
   if (c.switches.empty()) {
     std::string text = "No change of order is needed: it fails without any switch, each thread after the one before it.";
-    if (kind == "data-race") text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
+    if (finding.kind == "data-race")
+      text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
     return text;
   }
   const std::string count = std::to_string(c.switches.size()) + (c.switches.size() == 1 ? " switch" : " switches");
@@ -112,6 +130,7 @@ Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
   finding.kind = outcome.kind;
   finding.target = target_.name;
   finding.twin = TwinName();
+  finding.has_twins = !target_.twins.empty();
   finding.rule = outcome.rule;
   finding.detail = outcome.detail;
   finding.sites = outcome.sites;
@@ -218,9 +237,10 @@ void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& ou
 }
 
 void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const {
-  const Finding finding = FindingOf(c, outcome);
+  Finding finding = FindingOf(c, outcome);
+  finding.places = PlacesText(outcome.places);
   const Commands commands = CommandsFor(path);
-  const std::string why = known.decisive ? DescribeWhy(target_.alphabet, c, outcome.kind, *known.decisive) : "";
+  const std::string why = known.decisive ? DescribeWhy(target_.alphabet, finding, *known.decisive) : "";
   const std::string text = Explain(finding, target_.alphabet,
                                    {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test});
   if (!known.confirmed)

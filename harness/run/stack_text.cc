@@ -38,19 +38,30 @@ const Lines& LinesOf(std::uintptr_t pc) {
   return entry->second;
 }
 
-// "#3 function file:line:column (module+0x1f)", innermost first.
-Lines FramesOf(const Stack& stack) {
+// "#3 function file:line:column (module+0x1f)", innermost first. The first address is a return address like the others, or where
+// a signal struck. A return address is behind its call.
+Lines FramesOf(std::span<const std::uintptr_t> addresses, bool struck) {
   Lines frames;
   if (__sanitizer_symbolize_pc == nullptr) return frames;
-  for (int i = 0; i < stack.count; ++i) {
-    // A return address is behind its call. What a time-out interrupts is none.
-    const bool interrupted = i == 0 && stack.of == StackOf::kStands;
-    for (const std::string& line : LinesOf(stack.frames[i] - (interrupted ? 0 : 1))) {
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    for (const std::string& line : LinesOf(addresses[i] - (i == 0 && struck ? 0 : 1))) {
       if (frames.empty() && line.starts_with("handoff::schedule::")) continue;
       frames.push_back("#" + std::to_string(frames.size()) + " " + line);
     }
   }
   return frames;
+}
+Lines FramesOf(const Stack& stack) {
+  return FramesOf(std::span(stack.frames, static_cast<std::size_t>(stack.count)), stack.of == StackOf::kStands);
+}
+
+// The innermost frame that says whose code it is.
+std::optional<Frame> OwnFrame(const Lines& frames) {
+  for (const std::string& line : frames) {
+    std::optional<Frame> frame = ParseFrame(line, program_invocation_short_name);
+    if (frame && IsOwn(*frame) && !IsWaiting(frame->function)) return frame;
+  }
+  return std::nullopt;
 }
 
 std::string NameOf(int thread) { return thread < 0 ? "The driver" : std::string("Thread ") + ThreadName(thread); }
@@ -74,13 +85,10 @@ Site SiteOf(const Stack& stack) {
             .access = stack.what != nullptr ? stack.what : "",
             .place = "",
             .thread = stack.thread};
-  for (const std::string& line : FramesOf(stack)) {
-    std::optional<Frame> frame = ParseFrame(line, site.module);
-    if (!frame || !IsOwn(*frame) || IsWaiting(frame->function)) continue;
+  if (std::optional<Frame> frame = OwnFrame(FramesOf(stack))) {
     site.module = std::move(frame->module);
     site.function = std::move(frame->function);
     site.place = std::move(frame->place);
-    break;
   }
   return site;
 }
@@ -96,6 +104,15 @@ std::string StacksText(std::span<const Stack> stacks) {
     for (const std::string& frame : frames) text += "    " + frame + "\n";
   }
   return text;
+}
+
+std::vector<std::string> PlacesText(std::span<const schedule::Place> places) {
+  std::vector<std::string> texts;
+  for (const schedule::Place& place : places) {
+    const std::optional<Frame> frame = OwnFrame(FramesOf(std::span(place.frames, static_cast<std::size_t>(place.count)), false));
+    texts.push_back(frame ? frame->place : "");
+  }
+  return texts;
 }
 
 std::vector<Site> WaitSites(std::span<const Stack> stacks) {

@@ -49,6 +49,13 @@ struct Stack {
   std::uintptr_t frames[kMaxFrames] = {};  // innermost first
 };
 
+// Where a thread stood when it gave the baton away in the middle of an operation: enough frames to get out of the locks of
+// CPython.
+struct Place {
+  int count = 0;
+  std::uintptr_t frames[20] = {};  // return addresses, innermost first
+};
+
 // Owned by the scheduler; the driver reads it between two runs, a failure handler at any time.
 struct Record {
   std::uint64_t hash = 0;  // of all decisions, free of addresses: equal runs have equal hashes
@@ -61,6 +68,7 @@ struct Record {
   Profile profile;
   Switch switches[kMaxSwitches];
   Step steps[kMaxSteps];
+  Place places[kMaxSteps];      // of the step with the same index; only if stacks are kept (KeepStacks), else never written
   std::size_t stack_count = 0;  // none, unless the scheduler itself found the failure
   Stack stacks[kMaxStacks];
 };

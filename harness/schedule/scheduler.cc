@@ -217,7 +217,9 @@ void AddStep(const Step& step) {
     return;
   }
   if (record.step_count - record.first_step == kMaxSteps) ++record.first_step;
-  record.steps[record.step_count++ % kMaxSteps] = step;
+  const std::size_t at = record.step_count++ % kMaxSteps;
+  record.steps[at] = step;
+  if (KeepsStacks()) NotePlace(step, record.places[at]);
 }
 
 void Disarm() {

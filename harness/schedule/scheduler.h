@@ -44,9 +44,10 @@ inline constexpr std::uint32_t kMaxPointsPerOperation = 20'000;
 // Accesses without a point after which a thread is taken for spinning and pre-empted, at every granularity (instrumented builds).
 inline constexpr std::int64_t kSpinAccesses = 100'000;
 
-// From now on each acquisition of a lock keeps its stack, so that a deadlock tells where what is waited for was taken. It takes
-// microseconds each time: for processes that run a case once. Any thread, while no execution runs.
-void KeepLockStacks();
+// From now on each switch in the middle of an operation keeps its place (Record::places), and each acquisition of a lock its
+// stack, so that a deadlock tells where what is waited for was taken. It takes microseconds each time: for processes that run a
+// case once. Any thread, while no execution runs.
+void KeepStacks();
 
 // Runs one execution of a program with `operations[t]` operations on thread t and returns when all its threads have ended. Called
 // by one driver thread at a time, which is not controlled itself. The record is the scheduler's own and valid until the next Run;

@@ -1,12 +1,13 @@
 // Where threads stand, for the report of a failed run: each reads its own stack.
 #include <unwind.h>
+#include <iterator>
 
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
 namespace {
 
-bool keeps_lock_stacks = false;
+bool keeps_stacks = false;
 
 struct Walk {
   std::uintptr_t* frames;  // the caller's
@@ -40,8 +41,8 @@ Stack* NewStack(StackOf of, int thread) {
 
 }  // namespace
 
-void KeepLockStacks() { keeps_lock_stacks = true; }
-bool KeepsLockStacks() { return keeps_lock_stacks; }
+void KeepStacks() { keeps_stacks = true; }
+bool KeepsStacks() { return keeps_stacks; }
 
 // The unwinder is the compiler's: functions of libc and of its C++ library keep no frame pointers. It has locks of its own, which
 // must not be where threads switch.
@@ -55,6 +56,11 @@ int ReadFrames(std::uintptr_t* frames, int limit) {
   handoff_budget = budget;
   SetSelf(me);
   return walk.count;
+}
+
+void NotePlace(const Step& step, Place& place) {
+  const bool stops = step.kind == StepKind::kSwitch && step.point != PointKind::kOp && step.point != PointKind::kEnd;
+  place.count = stops || step.kind == StepKind::kWait ? ReadFrames(place.frames, static_cast<int>(std::size(place.frames))) : 0;
 }
 
 void NoteStack(StackOf of, int thread) {

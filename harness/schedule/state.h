@@ -139,6 +139,10 @@ void HandOver(int current, int next);
 int ReadFrames(std::uintptr_t* frames, int limit);
 // Appends the calling thread's stack to the record. Of a thread that waits: with what it waits for.
 void NoteStack(StackOf of, int thread);
+// Whether stacks are kept: at switches and of locks.
+bool KeepsStacks();
+// The place of a step of the calling thread; empty if it is nowhere in an operation.
+void NotePlace(const Step& step, Place& place);
 // Appends where `thread`, which may have gone on since, took `object`; nothing if that was not kept.
 void NoteTaken(int thread, const void* object);
 
@@ -162,7 +166,6 @@ struct TakenAt {
   std::uintptr_t frames[16] = {};
 };
 const TakenAt* FindTaken(const void* object);  // null if unknown
-bool KeepsLockStacks();
 
 Owner* FindOwner(const void* object);                           // null if unknown
 Owner* TakeOwner(const void* object, int thread, WaitOn kind);  // sets or deepens
