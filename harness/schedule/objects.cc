@@ -80,7 +80,7 @@ Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
   if (entry->run != run) *entry = Owned{object, run, Owner{}, 0, {}};
   entry->owner.thread = thread;
   entry->owner.kind = kind;
-  if (entry->owner.depth == 0 && KeepsStacks())
+  if (entry->owner.depth == 0 && state.keeps_stacks)
     entry->taken.count = ReadFrames(entry->taken.frames, static_cast<int>(std::size(entry->taken.frames)));
   ++entry->owner.depth;
   if (kind == WaitOn::kReadLock) entry->readers |= Only(thread);

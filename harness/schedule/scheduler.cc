@@ -219,7 +219,7 @@ void AddStep(const Step& step) {
   if (record.step_count - record.first_step == kMaxSteps) ++record.first_step;
   const std::size_t at = record.step_count++ % kMaxSteps;
   record.steps[at] = step;
-  if (KeepsStacks()) NotePlace(step, record.places[at]);
+  if (state.keeps_stacks) NotePlace(step, record.places[at]);
 }
 
 void Disarm() {

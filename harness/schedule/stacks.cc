@@ -7,8 +7,6 @@
 namespace handoff::schedule {
 namespace {
 
-bool keeps_stacks = false;
-
 struct Walk {
   std::uintptr_t* frames;  // the caller's
   int count;
@@ -41,8 +39,7 @@ Stack* NewStack(StackOf of, int thread) {
 
 }  // namespace
 
-void KeepStacks() { keeps_stacks = true; }
-bool KeepsStacks() { return keeps_stacks; }
+void KeepStacks() { state.keeps_stacks = true; }
 
 // The unwinder is the compiler's: functions of libc and of its C++ library keep no frame pointers. It has locks of its own, which
 // must not be where threads switch.

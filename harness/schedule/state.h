@@ -81,6 +81,7 @@ struct State {
   bool armed_alone = false;         // and nobody else could run then, so that no strategy was asked for it
   std::uint64_t tickets = 0;
   Nanoseconds now = 0;
+  bool keeps_stacks = false;  // see KeepStacks
   Profiler profiler;  // of a pilot run
   Record record;
 };
@@ -139,8 +140,6 @@ void HandOver(int current, int next);
 int ReadFrames(std::uintptr_t* frames, int limit);
 // Appends the calling thread's stack to the record. Of a thread that waits: with what it waits for.
 void NoteStack(StackOf of, int thread);
-// Whether stacks are kept: at switches and of locks.
-bool KeepsStacks();
 // The place of a step of the calling thread; empty if it is nowhere in an operation.
 void NotePlace(const Step& step, Place& place);
 // Appends where `thread`, which may have gone on since, took `object`; nothing if that was not kept.
