@@ -227,11 +227,11 @@ def _counted(results: Iterator[replay.Result], total: int, log: Any) -> list[rep
 
 
 def _rescue(path: Path, origin: findings.Origin) -> Path:
-    """A file that does not replay is what one wants to look at: it is kept with the findings."""
+    """A file that does not replay is what one wants to look at: it is kept with the findings, unless a smaller one is there."""
     if not path.exists():
         return path
     folder, _ = findings.keep(findings.Origin(**(vars(origin) | {"confirmed": False})), path, "")
-    return folder / path.name
+    return findings.case_files(folder)[0]
 
 
 def replays_text(result: dict[str, Any]) -> str:

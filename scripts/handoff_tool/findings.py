@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from handoff_tool import builds
 from handoff_tool.outcome import Failure
 from handoff_tool.places import ROOT, write_atomically
 
@@ -32,6 +33,7 @@ class Origin:
     signature: str = ""
     confirmed: bool = True
     seen: int = 1  # how many times a campaign ran into it
+    build: str = ""  # build_of() when it was found
 
 
 def folder_name(signature: str) -> str:
@@ -46,10 +48,20 @@ def place_of(origin: Origin, root: Path | None = None) -> Path:
     return (root or FOLDER) / origin.target / f"{kind}{folder_name(origin.signature)}{twin}"
 
 
+def build_of(target: str, sanitizer: str) -> str:
+    """A hash of the target as it is built now, or "" where it is not."""
+    try:
+        with builds.binary(target, sanitizer).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError:
+        return ""
+
+
 def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> tuple[Path, bool]:
     """Moves a crash file to where it belongs; returns its folder and whether it is new.
 
-    The newest file stays: of an older one nobody knows whether it still does what it did. `seen` counts them all.
+    Of two files the one of fewer bytes stays, which is easier to read, and of two of one size the first. But of a file that was
+    found before its target was built anew nobody knows whether it still fails: whatever comes replaces it. `seen` counts all.
     """
     folder = place_of(origin, root)
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,9 +69,13 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = _facts(folder)
         known = before.get("twin") == origin.twin
-        facts = asdict(origin) | {"found": time.strftime("%Y-%m-%d %H:%M:%S")}
+        facts = asdict(origin) | {"build": build_of(origin.target, origin.sanitizer), "found": time.strftime("%Y-%m-%d %H:%M:%S")}
         if known:
             facts |= {"seen": before.get("seen", 0) + origin.seen, "found": before.get("found", facts["found"])}
+        if known and _stays(folder, before, case):
+            write_atomically(folder / META, json.dumps(before | {"seen": facts["seen"]}, indent=1) + "\n")
+            case.unlink()
+            return folder, False
         place = folder / case.name
         arriving, told = folder / f".{case.name}", folder / f".{REPORT}"
         moved = _moved(report, case, place.relative_to(ROOT) if place.is_relative_to(ROOT) else place)
@@ -80,8 +96,17 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
         return folder, not known
 
 
+def _stays(folder: Path, facts: dict[str, Any], case: Path) -> bool:
+    """Whether the one file that is kept in `folder` is of the target as it is built now, and not larger than `case`."""
+    there = case_files(folder)
+    if len(there) != 1 or there[0].stat().st_size > case.stat().st_size:
+        return False
+    build = facts.get("build", "")
+    return bool(build) and build == build_of(facts.get("target", ""), facts.get("sanitizer", ""))
+
+
 def _moved(report: str, case: Path, place: Path) -> str:
-    """The report of a case that now lies elsewhere. Commands name the folder, where the next file will replace this one."""
+    """The report of a case that now lies elsewhere. Commands name the folder, where another file may replace this one."""
     lines = report.splitlines(keepends=True)
     return "".join(line.replace(str(case), str(place.parent if "scripts/handoff " in line else place)) for line in lines)
 

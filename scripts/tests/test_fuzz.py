@@ -93,25 +93,52 @@ class Fuzz(World):
         self.assertEqual(f"{safe}--double_delete", file.parent.name)
         self.assertEqual("double_delete", findings.origin(file).twin)
 
-    def test_the_newest_file_of_a_signature_replaces_the_older_one(self) -> None:
-        first, second = self.folder / "crash-1", self.folder / "crash-2"
-        for file, sanitizer in ((first, "thread"), (second, "address")):
-            file.write_text(file.name)
-            origin = findings.Origin("exchange", sanitizer, "", signature="c")
-            folder, new = findings.keep(origin, file, f"FINDING in {file}")
-            self.assertEqual(file is first, new)
-            if new:  # an old date, to see that it stays
-                meta = json.loads((folder / findings.META).read_text()) | {"found": "2020-01-01 00:00:00"}
-                (folder / findings.META).write_text(json.dumps(meta))
-        self.assertEqual(["crash-2"], [path.name for path in findings.case_files(folder)])
-        self.assertIn("crash-2", (folder / findings.REPORT).read_text())
+    def kept(self, name: str, size: int, sanitizer: str = "thread") -> tuple[list[str], str, int, bool]:
+        """Keeps one more file of a signature; returns what lies there then, whose report, how many were seen, whether new."""
+        file = self.folder / name
+        file.write_text("x" * size)
+        folder, new = findings.keep(findings.Origin("exchange", sanitizer, signature="c"), file, f"FINDING in {file}")
+        self.assertFalse(file.exists())
         meta = json.loads((folder / findings.META).read_text())
-        self.assertEqual(("address", 2, "2020-01-01 00:00:00"), (meta["sanitizer"], meta["seen"], meta["found"]))
+        report = (folder / findings.REPORT).read_text()
+        self.assertEqual([], [path.name for path in folder.glob(".*") if path.name != ".lock"])
+        return [path.name for path in findings.case_files(folder)], Path(report.split()[-1]).name, meta["seen"], new
+
+    def test_the_smallest_file_of_a_signature_stays(self) -> None:
+        self.target("exchange", "address")
+        self.assertEqual((["crash-1"], "crash-1", 1, True), self.kept("crash-1", 20))
+        self.assertEqual((["crash-1"], "crash-1", 2, False), self.kept("crash-2", 30))
+        self.assertEqual((["crash-1"], "crash-1", 3, False), self.kept("crash-3", 20, "address"))
+        self.assertEqual((["crash-4"], "crash-4", 4, False), self.kept("crash-4", 10, "address"))
+        self.assertEqual((["crash-4"], "crash-4", 5, False), self.kept("crash-5", 20))
+
+    def test_a_file_that_an_earlier_build_found_makes_room_for_a_larger_one(self) -> None:
+        self.kept("crash-1", 10)
+        folder = self.folder / "findings" / "exchange" / "c"
+        meta = json.loads((folder / findings.META).read_text()) | {"found": "2020-01-01 00:00:00"}  # to see that it stays
+        (folder / findings.META).write_text(json.dumps(meta))
+        with builds.binary("exchange", "thread").open("a") as file:
+            file.write("# built anew\n")
+        self.assertEqual((["crash-2"], "crash-2", 2, False), self.kept("crash-2", 20))
+        self.assertEqual("2020-01-01 00:00:00", json.loads((folder / findings.META).read_text())["found"])
+        builds.binary("exchange", "thread").unlink()  # and nobody knows either where nothing is built
+        self.assertEqual((["crash-3"], "crash-3", 3, False), self.kept("crash-3", 30))
+        self.assertEqual((["crash-4"], "crash-4", 4, False), self.kept("crash-4", 40))
+
+    def test_a_full_disk_does_not_lose_a_file_that_would_not_be_kept(self) -> None:
+        self.kept("crash-1", 10)
+        second = self.folder / "crash-2"
+        second.write_text("x" * 20)
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with mock.patch.object(findings, "write_atomically", side_effect=full), self.assertRaises(OSError):
+            findings.keep(findings.Origin("exchange", "thread", signature="c"), second, "the second")
+        self.assertTrue(second.is_file())
+        self.assertEqual((["crash-1"], "crash-1", 2, False), self.kept("crash-3", 30))
 
     def test_a_full_disk_loses_neither_a_new_finding_nor_the_one_before(self) -> None:
         first, second = self.folder / "crash-1", self.folder / "crash-2"
-        for file in (first, second):
-            file.write_text(file.name)
+        first.write_text("the larger")
+        second.write_text("smaller")
         origin = findings.Origin("exchange", "thread", "", signature="c")
         folder, _ = findings.keep(origin, first, "the first")
         full = OSError(errno.ENOSPC, "No space left on device")
