@@ -174,6 +174,7 @@ function(handoff_module name)
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   if(handoff_own)
     install(TARGETS ${name} LIBRARY DESTINATION .)
+    handoff_must_be_built(targets $<TARGET_FILE:${name}>)
   endif()
 endfunction()
 
@@ -209,6 +210,7 @@ function(handoff_install_seeds name)
     VERBATIM)
   add_custom_target(${name}_seeds ALL DEPENDS ${zip})
   install(FILES ${zip} DESTINATION .)
+  handoff_must_be_built(targets ${zip})
 endfunction()
 
 # handoff_target(NAME SRCS FILE... [LIBS LIBRARY...]): a fuzz target, build/<preset>/fuzz/NAME. With a sanitizer it is a libFuzzer binary;
@@ -227,6 +229,7 @@ function(handoff_target name)
   handoff_link_runtime(${name})
   if(handoff_own)
     install(TARGETS ${name} RUNTIME DESTINATION .)
+    handoff_must_be_built(targets $<TARGET_FILE:${name}>)
     handoff_install_seeds(${name})
   else()
     target_link_options(${name} PRIVATE LINKER:--defsym=handoff_outside_of_tree=1)  # publish.cc: our verbs do not know it
