@@ -1,6 +1,5 @@
 """What a campaign found: one folder a signature and twin under findings/<target>/, and the way back from a file to its target."""
 
-import difflib
 import fcntl
 import hashlib
 import json
@@ -11,15 +10,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds
+from handoff_tool import builds, comments
 from handoff_tool.outcome import Failure
 from handoff_tool.places import ROOT, write_atomically
 
 FOLDER = ROOT / "findings"
 META, REPORT = "meta.json", "report.txt"
 LARGEST = 1_000_000  # bytes: a case with everything that the limits allow takes a tenth of that
-COMMENTS = ("target", "twin", "sanitizer", "carrier")  # what is read from those of a text case
-TEXT, BINARY = b"handoff case", b"\xca\x5e"  # how the two forms of a case begin
+TEXT, BINARY = comments.TEXT, b"\xca\x5e"  # how the two forms of a case begin
 
 
 @dataclass
@@ -144,7 +142,7 @@ def resolve(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
         inside = case_files(path) or [case for meta in sorted(path.rglob(META)) for case in case_files(meta.parent)]
-        inside = inside or [file for file in sorted(path.rglob("*.txt")) if file.is_file() and _begins(file).startswith(TEXT)]
+        inside = inside or [file for file in sorted(path.rglob("*.txt")) if file.is_file() and comments.is_text(file)]
         if not inside:
             raise Failure(f"{name}: expected a case file, or a folder with cases or findings in it, found a folder without any.")
         return inside
@@ -153,22 +151,6 @@ def resolve(name: str) -> list[Path]:
     if path.name in (META, REPORT):
         raise Failure(f"{name}: expected a case file, found what is kept beside one; name the folder {path.parent} instead.")
     return [path]
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4096)
-
-
-def misspelt(path: Path) -> str:
-    """A comment of a text case whose first word is nearly one of those that are read, or ""."""
-    head = _begins(path)
-    words = re.findall(r"^#\s*(\w+):", head.decode(errors="replace"), re.M) if head.startswith(TEXT) else []
-    for word in words:
-        near = difflib.get_close_matches(word, COMMENTS, cutoff=0.7)
-        if near and word not in COMMENTS:
-            return f"{path}: expected a comment that begins with '# {near[0]}:', found '# {word}:'."
-    return ""
 
 
 def read(path: Path) -> str:
@@ -191,17 +173,22 @@ def read(path: Path) -> str:
     return f"{path}: neither a text case nor one that a target wrote; read as a binary case of {len(data)} bytes."
 
 
-def origin(path: Path) -> Origin:
-    """From the meta.json beside a file, else from its place in findings/ or corpus/, and from the comments of a text case."""
-    found = read_meta(path.parent) or Origin()
+def origin(path: Path, flags: Origin | None = None) -> Origin:
+    """From the meta.json beside a file, else from its place in findings/ or corpus/, and from the comments of a text case.
+
+    What they contradict each other in `flags` must say.
+    """
+    found, source = read_meta(path.parent) or Origin(), f"{META} beside it says"
     if not found.target:
         parts = path.resolve().parts
         for top in ("findings", "corpus"):
             if top in parts[:-2]:
                 found.target = parts[len(parts) - 1 - parts[::-1].index(top) + 1]
-    head = _begins(path)
-    if head.startswith(TEXT):
-        for name, value in re.findall(rf"^#\s*({'|'.join(COMMENTS)}):?\s+(\S+)\s*$", head.decode(errors="replace"), re.M):
-            if not getattr(found, name):
-                setattr(found, name, value)
+                source = f"it lies in {top}/{found.target}"
+    for word, name in comments.read(path).items():
+        beside = getattr(found, word)
+        if beside not in ("", name) and not getattr(flags, word, ""):
+            found_it = f"found '# {word}: {name}'; correct the comment or move the file."
+            raise Failure(f"{path}: expected '# {word}: {beside}', as {source}, {found_it}")
+        setattr(found, word, name)
     return found

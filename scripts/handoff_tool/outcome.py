@@ -1,6 +1,9 @@
 """Exit codes of every verb, and the one exception that ends a verb with a sentence."""
 
+import contextlib
 import difflib
+from collections.abc import Iterator
+from pathlib import Path
 
 CLEAN = 0
 FAILED = 1  # usage, set-up, or a failed test
@@ -22,6 +25,15 @@ NAMES = {
 
 class Failure(Exception):
     """Ends the verb with exit code 1; the text is the one sentence a person reads."""
+
+
+@contextlib.contextmanager
+def about(path: Path) -> Iterator[None]:
+    """A failure inside is told of this file."""
+    try:
+        yield
+    except Failure as failure:
+        raise Failure(f"{path}: {failure}") from failure
 
 
 def choose(kind: str, wanted: str, valid: list[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, children, findings, interpreter, process, targets
-from handoff_tool.outcome import CLEAN, FINDING, NAMES, OUT_OF_MEMORY, TIMEOUT, Failure, choose
+from handoff_tool.outcome import CLEAN, FINDING, NAMES, OUT_OF_MEMORY, TIMEOUT, Failure, about, choose
 from handoff_tool.output import Output
 
 UNUSED = "was never reached"  # the harness's phrase for a switch of a text case
@@ -31,19 +31,17 @@ class Result:
 
 def locate(path: Path, flags: findings.Origin) -> findings.Origin:
     """How to run a file; flags win over what lies beside the file or in it. Its target may not be built yet."""
-    origin = findings.origin(path)
+    origin = findings.origin(path, flags)
     for field_name in ("target", "sanitizer", "twin", "carrier"):
         setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
     if not origin.target:
         raise Failure(
             f"{path}: its target cannot be told from its place; give --target, one of: {', '.join(targets.declared())}."
         )
-    try:
+    with about(path):
         choose("target", origin.target, targets.declared())
         if origin.sanitizer:
             choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
-    except Failure as failure:
-        raise Failure(f"{path}: {failure}") from failure
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
     origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
     return origin
@@ -51,6 +49,14 @@ def locate(path: Path, flags: findings.Origin) -> findings.Origin:
 
 def choices(origin: findings.Origin) -> targets.Choices:
     return targets.Choices(twin=origin.twin, carrier=origin.carrier)
+
+
+def check(located: list[tuple[Path, findings.Origin]]) -> None:
+    """Fails where a target does not take a twin or a carrier; each way to run one is asked about once."""
+    ways = {(origin.sanitizer, origin.target, choices(origin)): path for path, origin in reversed(located)}
+    for (sanitizer, target, chosen), path in ways.items():
+        with about(path):
+            targets.check(builds.binary(target, sanitizer), chosen)
 
 
 def as_text(path: Path, origin: findings.Origin) -> str:

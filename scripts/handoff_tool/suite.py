@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, canaries, children, findings, interpreter, machine, process, replay, setup, targets
-from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
+from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, machine, process, replay, setup
+from handoff_tool import targets
+from handoff_tool.outcome import CLEAN, FAILED, Failure, about, choose
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress, seconds_text
 
@@ -167,6 +168,8 @@ def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) ->
 
 def _regressions(stage: Stage, everything: dict[str, targets.Target]) -> None:
     """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process."""
+    for folder in sorted(path for path in targets.CORPUS.glob("*") if path.is_dir()):
+        _judge_folder(stage, folder)
     for target in everything.values():
         cases = [path for path in _committed(target.name) if _is_case(stage, target, path)]
         for sanitizer, binary in target.binaries.items():
@@ -176,22 +179,29 @@ def _regressions(stage: Stage, everything: dict[str, targets.Target]) -> None:
             _twin(stage, target, path)
 
 
+def _judge_folder(stage: Stage, folder: Path) -> None:
+    """Cases in a folder that is not named after a target would never be run."""
+    try:
+        with about(folder):
+            choose("target", folder.name, targets.declared())
+    except Failure as failure:
+        stage.judge(False, str(failure))
+
+
 def _committed(target: str) -> list[Path]:
     folder = targets.CORPUS / target / "regression"
     return findings.case_files(folder) if folder.is_dir() else []
 
 
 def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
-    """An empty or misspelt file would pass for ever, and so would one that names a twin or a sanitizer that does not exist."""
+    """An empty or misspelt file would pass for ever, and so would one that names what does not exist or another target."""
     try:
-        odd = findings.read(path) or findings.misspelt(path)
-        origin = findings.origin(path)
-        if odd:
+        if odd := findings.read(path) or comments.misspelt(path):
             raise Failure(odd)
-        if origin.sanitizer:
+        origin = replay.locate(path, findings.Origin())
+        with about(path):
             choose("sanitizer", origin.sanitizer, list(target.binaries))
-        if origin.twin:
-            choose("twin", origin.twin, target.twin_names())
+        replay.check([(path, origin)])
     except Failure as failure:
         stage.judge(False, str(failure))
         return False

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import bench as benches
-from handoff_tool import builds, campaign, canaries, findings, interpreter, listing, sources, suite, targets
+from handoff_tool import builds, campaign, canaries, comments, findings, interpreter, listing, sources, suite, targets
 from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
@@ -123,19 +123,14 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     """The files, each with how it is to be run; targets that are missing are built, when the files are known to be cases."""
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
     paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
-    notes = [note for path in paths for note in (findings.read(path), findings.misspelt(path)) if note]
+    notes = [note for path in paths for note in (findings.read(path), comments.misspelt(path)) if note]
     located = [(path, replays.locate(path, flags)) for path in paths]
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
     progress = Progress(len(lacking), cache.logs)
     for sanitizer, target in lacking:
         builds.build(cache, sanitizer, [target], progress)
-    ways = {(o.sanitizer, o.target, o.twin, o.carrier): path for path, o in located}
-    for (sanitizer, target, twin, carrier), path in sorted(ways.items()):
-        try:
-            targets.check(builds.binary(target, sanitizer), targets.Choices(twin=twin, carrier=carrier))
-        except Failure as failure:
-            raise Failure(f"{path}: {failure}") from failure
+    replays.check(located)
     for note in notes:
         print(note, file=sys.stderr)
     return located

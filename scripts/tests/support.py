@@ -31,6 +31,19 @@ findings.FOLDER, targets.CORPUS = folder / "findings", folder / "corpus"
 sys.exit(main(sys.argv[1:]))
 """
 
+# Comments of a text case in corpus/exchange with which it cannot be run, and what is said of them.
+BAD_COMMENTS = (
+    ("# target: other", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: other'; correct the"),
+    ("# target: exchnge", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: exchnge'"),
+    ("# twin: double_delte", "expected one of: double_delete. Did you mean 'double_delete'?"),
+    ("# twin: double_delete, once more", "Unknown twin of exchange, 'double_delete, once more'"),
+    ("  # twin:", "expected a name behind '# twin:', found none"),
+    ("# twin: double_delete\n# twin: other", "expected one '# twin:', found 'double_delete' and 'other'"),
+    ("# sanitizer: adress", "Unknown sanitizer 'adress'; expected one of: thread, address. Did you mean 'address'?"),
+    ("# carrier: tread", "Unknown carrier 'tread'; expected one of: fiber, thread. Did you mean 'thread'?"),
+    ("# carrier: fiber", "expected one of thread, found 'fiber'"),
+)
+
 FAKE_TARGET = (HERE / "fake_target.py").read_text()
 
 

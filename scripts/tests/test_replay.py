@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds
-from tests.support import World
+from tests.support import BAD_COMMENTS, World
 
 
 class Replay(World):
@@ -76,6 +76,29 @@ class Replay(World):
                 code, _, err = self.run_command("replay", *words)
                 self.assertEqual(1, code)
                 self.assertIn(expected, err)
+
+    def test_a_comment_with_which_a_case_cannot_be_run_is_refused(self) -> None:
+        self.target("other")
+        for number, (comment, expected) in enumerate(BAD_COMMENTS):
+            case = self.case(f"corpus/exchange/regression/{number}.txt", f"handoff case 1\n{comment}\n# crash\n")
+            for verb in (["replay"], ["explain"], ["explain", "--text"]):
+                with self.subTest(verb=verb, comment=comment):
+                    code, out, err = self.run_command(*verb, case)
+                    self.assertEqual((1, ""), (code, out))
+                    self.assertIn(f"{case}: ", err)
+                    self.assertIn(expected, err)
+                    self.assertEqual(1, len(err.strip().splitlines()))
+
+    def test_a_flag_decides_between_a_comment_and_what_lies_beside_the_file(self) -> None:
+        text = "handoff case 1\n# twin: double_delete\n# sanitizer: address\n# crash\n"
+        case = self.case("findings/exchange/c/edited.txt", text)
+        self.case("findings/exchange/c/meta.json", '{"target": "exchange", "sanitizer": "thread", "twin": "double_delete"}')
+        code, _, err = self.run_command("replay", case)
+        self.assertEqual(1, code)
+        self.assertIn("expected '# sanitizer: thread', as meta.json beside it says, found '# sanitizer: address'", err)
+        code, out, _ = self.run_command("replay", case, "--sanitizer", "address")
+        self.assertEqual(77, code)
+        self.assertIn("(exchange, address, twin double_delete; finding)", out)
 
     def test_explain_prints_the_finding_alone(self) -> None:
         code, out, _ = self.run_command("explain", self.case("corpus/exchange/seed/one", "crash"))

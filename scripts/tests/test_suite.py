@@ -5,7 +5,7 @@ from unittest import mock
 
 from handoff_tool import builds, canaries, setup, suite
 from handoff_tool.outcome import Failure
-from tests.support import World
+from tests.support import BAD_COMMENTS, World
 
 CTEST = """#!/bin/sh
 while [ "$1" != --output-junit ]; do shift; done
@@ -83,6 +83,27 @@ class Suite(World):
         code, out, _ = self.run_command("test", "--only", "regression", "--json")
         self.assertEqual(1, code)
         self.assertIn("expected a comment that begins with '# twin:', found '# twni:'", json.loads(out)["failures"][0])
+
+    def test_a_comment_with_which_a_case_cannot_be_run_is_a_failure(self) -> None:
+        for sanitizer in ("thread", "address"):
+            self.target("exchange", sanitizer)
+        folder = self.folder / "corpus" / "exchange" / "regression"
+        folder.mkdir(parents=True)
+        for number, (comment, _) in enumerate(BAD_COMMENTS):
+            (folder / f"{number}.txt").write_text(f"handoff case 1\n{comment}\n")
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        failures = json.loads(out)["failures"]
+        self.assertEqual((1, len(BAD_COMMENTS)), (code, len(failures)))
+        for number, (_, expected) in enumerate(BAD_COMMENTS):
+            self.assertIn(f"{folder / str(number)}.txt: ", failures[number])
+            self.assertIn(expected, failures[number])
+
+    def test_cases_of_no_target_are_a_failure(self) -> None:
+        self.target("exchange")
+        (self.folder / "corpus" / "exchnge" / "regression").mkdir(parents=True)
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        self.assertEqual(1, code)
+        self.assertIn("corpus/exchnge: Unknown target 'exchnge'; expected one of: exchange.", json.loads(out)["failures"][0])
 
     def test_seeds_are_read_before_they_are_fuzzed(self) -> None:
         self.target("exchange")

@@ -1,0 +1,44 @@
+"""The comments of a text case that say how it is run: `# target: NAME` and three more. All other comments are the author's."""
+
+import difflib
+import re
+from pathlib import Path
+
+from handoff_tool.outcome import Failure
+
+WORDS = ("target", "twin", "sanitizer", "carrier")
+TEXT = b"handoff case"  # how a text case begins
+_READ = re.compile(rf"^[ \t]*#[ \t]*({'|'.join(WORDS)})(?::[ \t]*(.*?)|[ \t]+(\S+))[ \t\r]*$", re.M)
+_ANY = re.compile(r"^[ \t]*#[ \t]*(\w+):", re.M)
+
+
+def _text(path: Path) -> str:
+    """Of a text case; nothing of any other file, however large."""
+    with path.open("rb") as file:
+        head = file.read(len(TEXT))
+        return (head + file.read()).decode(errors="replace") if head == TEXT else ""
+
+
+def is_text(path: Path) -> bool:
+    return _text(path) != ""
+
+
+def read(path: Path) -> dict[str, str]:
+    """What they say, by their first word; whether there is such a target or twin is not known here."""
+    said: dict[str, str] = {}
+    for word, after_colon, after_space in _READ.findall(_text(path)):
+        name = after_colon or after_space
+        if not name:
+            raise Failure(f"{path}: expected a name behind '# {word}:', found none; add it, or take the line out.")
+        if said.setdefault(word, name) != name:
+            raise Failure(f"{path}: expected one '# {word}:', found '{said[word]}' and '{name}'; take one of the lines out.")
+    return said
+
+
+def misspelt(path: Path) -> str:
+    """One whose first word is nearly one of those that are read, in a sentence, or ""."""
+    for word in _ANY.findall(_text(path)):
+        near = difflib.get_close_matches(word.lower(), WORDS, 1, cutoff=0.7)
+        if near and word not in WORDS:
+            return f"{path}: expected a comment that begins with '# {near[0]}:', found '# {word}:'."
+    return ""
