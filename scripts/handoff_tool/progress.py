@@ -18,6 +18,12 @@ def seconds_text(seconds: float) -> str:
     return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60:02d} s"
 
 
+def _of(estimate: float | None, elapsed: float) -> str:
+    if estimate is None:
+        return ""
+    return f" of about {seconds_text(estimate)}" if elapsed <= estimate else f" (estimate was {seconds_text(estimate)})"
+
+
 def last_line(log: Path) -> str:
     """What a tool said last, cut to a readable length; nearly always the reason."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
@@ -34,7 +40,8 @@ class Progress:
         self._live = sys.stderr.isatty()
 
     @contextmanager
-    def step(self, name: str, estimate: float) -> Iterator[None]:
+    def step(self, name: str, estimate: float | None) -> Iterator[None]:
+        """`estimate`: seconds; None: nobody knows."""
         self._number += 1
         head = f"[{self._number}/{self._total}] {name}"
         start, done = time.monotonic(), threading.Event()
@@ -43,14 +50,11 @@ class Progress:
             # A terminal gets one moving line; a log file a line now and then.
             while not done.wait(0.5 if self._live else 30):
                 elapsed = time.monotonic() - start
-                about = (
-                    f"of about {seconds_text(estimate)}" if elapsed <= estimate else f"(estimate was {seconds_text(estimate)})"
-                )
-                text = f"{head}: {seconds_text(elapsed)} {about}"
+                text = f"{head}: {seconds_text(elapsed)}{_of(estimate, elapsed)}"
                 print(f"\r\x1b[K{text}" if self._live else text, end="" if self._live else "\n", file=sys.stderr, flush=True)
 
         if not self._live:
-            print(f"{head} (about {seconds_text(estimate)})", file=sys.stderr, flush=True)
+            print(head + (f" (about {seconds_text(estimate)})" if estimate else ""), file=sys.stderr, flush=True)
         watcher = threading.Thread(target=report, daemon=True)
         watcher.start()
         word = "failed after"

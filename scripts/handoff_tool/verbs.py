@@ -5,6 +5,7 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,26 @@ def build(args: argparse.Namespace, cache: Cache) -> int:
     return CLEAN
 
 
-def _built(cache: Cache, sanitizers: list[str]) -> dict[str, targets.Target]:
-    """All targets, set up and built first where that is missing."""
+def _built(
+    cache: Cache, sanitizers: list[str], names: Sequence[str] = (), choices: targets.Choices = targets.Choices()
+) -> dict[str, targets.Target]:
+    """All targets that there are, after a build of those named, or of all; set-up comes first where that is missing."""
     progress = Progress(len(sanitizers), cache.logs)
+    _check_choices(names, interpreter.SANITIZERS, choices)
     for sanitizer in sanitizers:
-        builds.build(cache, sanitizer, [builds.FUZZ], progress)
+        builds.build(cache, sanitizer, list(names) or [builds.FUZZ], progress)
+        if sanitizer == sanitizers[0]:
+            _check_choices(names, [sanitizer], choices)
     return targets.built()
+
+
+def _check_choices(names: Sequence[str], sanitizers: Sequence[str], choices: targets.Choices) -> None:
+    """Refuses a twin or a carrier that a target does not take as soon as one can be asked: before the rest is built."""
+    if not choices.twin and not choices.carrier:
+        return
+    for name in names:
+        if built := [binary for one in sanitizers if (binary := builds.binary(name, one)).exists()]:
+            targets.check(built[0], choices)
 
 
 def _sanitizers(args: argparse.Namespace) -> list[str]:
@@ -86,17 +101,6 @@ def list_targets(args: argparse.Namespace, cache: Cache) -> int:
     return CLEAN
 
 
-def _check_choices(cache: Cache, names: list[str], sanitizers: list[str], choices: targets.Choices) -> None:
-    """Targets named with a twin or carrier that they do not take: said before the rest is built."""
-    if not choices.twin and not choices.carrier:
-        return
-    for name in names:
-        built = [one for one in interpreter.SANITIZERS if builds.binary(name, one).exists()]
-        if not built:
-            builds.build(cache, sanitizers[0], [name], Progress(1, cache.logs))
-        targets.check(builds.binary(name, (built or sanitizers)[0]), choices)
-
-
 def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     choices = targets.Choices(
         args.twin or "",
@@ -108,8 +112,7 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     for name in args.names:  # before anything is built: a slip of the pen should not cost minutes
         choose("target", name, targets.declared())
     sanitizers = _sanitizers(args)
-    _check_choices(cache, args.names, sanitizers, choices)
-    everything = _built(cache, sanitizers)
+    everything = _built(cache, sanitizers, args.names, choices)
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
     chosen = targets.select(args.names, everything if args.names or choices.twin else canaries.others(everything), choices.twin)
     jobs = [campaign.Job(target, sanitizer) for target in chosen for sanitizer in sanitizers if sanitizer in target.binaries]

@@ -182,7 +182,7 @@ class Fuzz(World):
         self.assertEqual(1, code)
         self.assertIn("exchange: HANDOFF_CARRIER: expected one of thread, found 'fiber'", err)
 
-    def test_without_binaries_one_target_is_built_to_ask_it(self) -> None:
+    def test_without_a_binary_the_target_is_built_under_one_sanitizer_to_ask_it(self) -> None:
         binary = self.target("queue")
         content = binary.read_text()
         binary.unlink()
@@ -194,7 +194,7 @@ class Fuzz(World):
             binary.chmod(0o755)
 
         with mock.patch.object(builds, "build", build):
-            code, _, err = self.run_command("fuzz", "queue", "exchange", "--twin", "nope")
+            code, _, err = self.run_command("fuzz", "queue", "--twin", "nope")
         self.assertEqual((1, [("thread", ["queue"])]), (code, built))
         self.assertIn("Unknown twin of queue, 'nope'; expected one of: double_delete", err)
 
