@@ -132,7 +132,8 @@ def parser() -> Parser:
     added = verb(
         "replay",
         verbs_of.replay,
-        "Run case files again, each time as the first run of a fresh process; exit 77 if one fails again.",
+        "Run case files again, each time as the first run of a fresh process; exit 77 if one fails again. "
+        "Of several files none is run if one cannot be.",
     )
     files(added)
     added.add_argument("--times", metavar="N", type=count, default=3, help="processes a file (default 3)")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, children, findings, interpreter, process, targets
+from handoff_tool import builds, children, comments, findings, interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FINDING, NAMES, OUT_OF_MEMORY, TIMEOUT, Failure, about, choose
 from handoff_tool.output import Output
 
@@ -52,11 +52,14 @@ def choices(origin: findings.Origin) -> targets.Choices:
 
 
 def check(located: list[tuple[Path, findings.Origin]]) -> None:
-    """Fails where a target does not take a twin or a carrier; each way to run one is asked about once."""
+    """Fails where a target does not take a twin or a carrier, asking each way to run one once, or cannot read a text case."""
     ways = {(origin.sanitizer, origin.target, choices(origin)): path for path, origin in reversed(located)}
     for (sanitizer, target, chosen), path in ways.items():
         with about(path):
             targets.check(builds.binary(target, sanitizer), chosen)
+    for path, origin in located:
+        if comments.is_text(path):  # any bytes are a binary case
+            as_text(path, origin)
 
 
 def as_text(path: Path, origin: findings.Origin) -> str:

@@ -194,7 +194,8 @@ def _committed(target: str) -> list[Path]:
 
 
 def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
-    """An empty or misspelt file would pass for ever, and so would one that names what does not exist or another target."""
+    """An empty or misspelt file would pass for ever, and so would one that names what does not exist, or another target. What the
+    target cannot read is said here once, and not for each way to run it."""
     try:
         if odd := findings.read(path) or comments.misspelt(path):
             raise Failure(odd)

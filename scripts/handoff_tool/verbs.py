@@ -1,11 +1,12 @@
 """What each verb does with its parsed flags; every function returns an exit code."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,18 +123,32 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     return campaign.exit_code(jobs, interrupted)
 
 
+@contextlib.contextmanager
+def _of_several(args: argparse.Namespace) -> Iterator[None]:
+    """One file that cannot be run stops all: what is said of the others would hide it."""
+    try:
+        yield
+    except Failure as failure:
+        if len(args.files) == 1 and not Path(args.files[0]).is_dir():
+            raise
+        stop = "" if str(failure)[-1:] in ".?" else "."
+        raise Failure(f"{failure}{stop} No file was run.") from failure
+
+
 def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, findings.Origin]]:
     """The files, each with how it is to be run; targets that are missing are built, when the files are known to be cases."""
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
-    paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
-    notes = [note for path in paths for note in (findings.read(path), comments.misspelt(path)) if note]
-    located = [(path, replays.locate(path, flags)) for path in paths]
+    with _of_several(args):
+        paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
+        notes = [note for path in paths for note in (findings.read(path), comments.misspelt(path)) if note]
+        located = [(path, replays.locate(path, flags)) for path in paths]
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
     progress = Progress(len(lacking), cache.logs)
     for sanitizer, target in lacking:
         builds.build(cache, sanitizer, [target], progress)
-    replays.check(located)
+    with _of_several(args):
+        replays.check(located)
     for note in notes:
         print(note, file=sys.stderr)
     return located

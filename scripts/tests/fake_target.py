@@ -4,7 +4,8 @@
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
 late     as hang, but in the middle of confirming: a crash file is named before the exit
 empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
-A replayed file fails if it says `crash`, and runs until it is killed if it says `endless`. There are no fibers.
+A replayed file fails if it says `crash`, runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
+There are no fibers.
 """
 
 import json
@@ -64,6 +65,9 @@ if "usage" in plan:
 if places and os.path.isfile(places[0]):
     with open(places[0]) as file:
         content = file.read()
+    if "syntax" in content:
+        say(f"{places[0]}:2: expected an operation, found 'syntax'")
+        sys.exit(1)
     if os.environ.get("HANDOFF_PRINT_TEXT"):
         print(f"handoff case 1\n# twin: {os.environ.get('HANDOFF_TWIN', 'safe')}")
         sys.exit(0)

@@ -100,6 +100,23 @@ class Replay(World):
         self.assertEqual(77, code)
         self.assertIn("(exchange, address, twin double_delete; finding)", out)
 
+    def test_of_several_files_none_is_run_if_one_cannot_be(self) -> None:
+        good = self.case("corpus/exchange/regression/a.txt", "handoff case 1\n# crash\n")
+        bad = self.case("corpus/exchange/regression/b.txt", "handoff case 1\nsyntax\n")
+        told = f"{bad}:2: expected an operation, found 'syntax'"
+        folder = str(Path(bad).parent)
+        for verb in (["replay"], ["explain"], ["explain", "--text"]):
+            for files in ([bad], [bad, good], [good, bad], [folder]):
+                with self.subTest(verb=verb, files=files):
+                    more = "\n" if files == [bad] else ". No file was run.\n"
+                    code, out, err = self.run_command(*verb, *files)
+                    self.assertEqual((1, ""), (code, out))
+                    self.assertIn(f"handoff {verb[0]}: {told}{more}", err)
+                    self.assertEqual(1, len(err.strip().splitlines()))
+        code, _, err = self.run_command("replay", good, "/nowhere")
+        self.assertEqual(1, code)
+        self.assertEqual("handoff replay: /nowhere: expected a case file, found nothing there. No file was run.\n", err)
+
     def test_explain_prints_the_finding_alone(self) -> None:
         code, out, _ = self.run_command("explain", self.case("corpus/exchange/seed/one", "crash"))
         self.assertEqual((77, "FINDING\n    double-delete"), (code, "\n".join(out.splitlines()[:2])))

@@ -84,6 +84,19 @@ class Suite(World):
         self.assertEqual(1, code)
         self.assertIn("expected a comment that begins with '# twin:', found '# twni:'", json.loads(out)["failures"][0])
 
+    def test_a_syntax_error_is_one_failure(self) -> None:
+        for sanitizer in ("thread", "address"):
+            self.target("exchange", sanitizer)
+        folder = self.folder / "corpus" / "exchange" / "regression"
+        folder.mkdir(parents=True)
+        (folder / "bad.txt").write_text("handoff case 1\n# twin: double_delete\nsyntax\n")
+        (folder / "good.txt").write_text("handoff case 1\n")
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        result = json.loads(out)
+        self.assertEqual([f"regression corpus: {folder}/bad.txt:2: expected an operation, found 'syntax'"], result["failures"])
+        self.assertEqual(1, code)
+        self.assertEqual(2 + 2, result["passed"])  # two builds, the good one under both sanitizers
+
     def test_a_comment_with_which_a_case_cannot_be_run_is_a_failure(self) -> None:
         for sanitizer in ("thread", "address"):
             self.target("exchange", sanitizer)
