@@ -1,5 +1,6 @@
 """`replay` and `explain`: the same file again, each time as the first run of a fresh process."""
 
+import shlex
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +30,16 @@ class Result:
         return sum(code in _FAILING for code in self.codes)
 
 
-def locate(path: Path, flags: findings.Origin) -> findings.Origin:
+def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings.Origin:
     """How to run a file; flags win over what lies beside the file or in it. Its target may not be built yet."""
     origin = findings.origin(path, flags)
     for field_name in ("target", "sanitizer", "twin", "carrier"):
         setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
     if not origin.target:
+        command, valid = _whole_command(path, origin, verb), ", ".join(targets.declared())
         raise Failure(
-            f"{path}: its target cannot be told from its place; give --target, one of: {', '.join(targets.declared())}."
+            f"{path}: its target cannot be told from its place; run: {command} (the report that was printed with the file has it under "
+            f"REPLAY). TARGET is one of: {valid}."
         )
     with about(path):
         choose("target", origin.target, targets.declared())
@@ -45,6 +48,15 @@ def locate(path: Path, flags: findings.Origin) -> findings.Origin:
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
     origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
     return origin
+
+
+def _whole_command(path: Path, origin: findings.Origin, verb: str) -> str:
+    """For a file whose target is not known. What is known besides is filled in, and [in brackets] what need not be given."""
+    words = ["scripts/handoff", verb, shlex.quote(str(path)), "--target TARGET"]
+    for word, otherwise in (("sanitizer", "[--sanitizer thread|address]"), ("twin", "[--twin TWIN]"), ("carrier", "")):
+        known = getattr(origin, word)
+        words.append(f"--{word} {known}" if known else otherwise)
+    return " ".join(filter(None, words))
 
 
 def choices(origin: findings.Origin) -> targets.Choices:

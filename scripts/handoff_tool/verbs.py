@@ -141,7 +141,7 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     with _of_several(args):
         paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
         notes = [note for path in paths for note in (findings.read(path), comments.misspelt(path)) if note]
-        located = [(path, replays.locate(path, flags)) for path in paths]
+        located = [(path, replays.locate(path, flags, args.verb)) for path in paths]
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
     progress = Progress(len(lacking), cache.logs)

@@ -1,6 +1,7 @@
 """Replays: the file finds its target, the count is right, and an end without a failure says so."""
 
 import json
+import shlex
 import signal
 from pathlib import Path
 from unittest import mock
@@ -61,8 +62,18 @@ class Replay(World):
         case = self.case("elsewhere", "crash")
         code, _, err = self.run_command("replay", case)
         self.assertEqual(1, code)
-        self.assertIn("give --target, one of: exchange", err)
+        self.assertIn(f"run: scripts/handoff replay {case} --target TARGET [--sanitizer thread|address] [--twin TWIN] (", err)
+        self.assertIn("TARGET is one of: exchange.", err)
         self.assertEqual(77, self.run_command("replay", case, "--target", "exchange")[0])
+
+    def test_what_is_known_of_a_file_from_elsewhere_is_in_the_command(self) -> None:
+        case = self.case("else where.txt", "handoff case 1\n# twin: double_delete\n# carrier: thread\n# crash\n")
+        code, _, err = self.run_command("explain", case, "--sanitizer", "address")
+        self.assertEqual((1, 1), (code, len(err.strip().splitlines())))
+        command = f"explain '{case}' --target TARGET --sanitizer address --twin double_delete --carrier thread"
+        self.assertIn(f"run: scripts/handoff {command} (", err)
+        code, out, _ = self.run_command(*shlex.split(command.replace("TARGET", "exchange")))
+        self.assertEqual((77, "FINDING"), (code, out.splitlines()[0]))
 
     def test_unknown_names_and_missing_files_are_refused(self) -> None:
         case = self.case("corpus/exchange/seed/one", "crash")
