@@ -1,5 +1,6 @@
 """`fuzz`: every target under every sanitizer, side by side on the cores there are, restarted after each finding."""
 
+import contextlib
 import shutil
 import tempfile
 import threading
@@ -31,6 +32,8 @@ class Job:
     executions: int = 0
     seconds: float = 0.0
     now: Output = field(default_factory=Output)
+    rate: int = 0  # executions per second, as last known
+    folder: Path | None = None  # where the target writes what it finds
     coverage: int = 0
     corpus: int = 0
     repeats: int = 0  # findings whose signature was known
@@ -38,6 +41,13 @@ class Job:
     found: dict[str, Path] = field(default_factory=dict)  # signature to the folder that keeps it
     error: str = ""
     said: str = ""  # the target's last line before an error
+
+    def doing(self) -> str:
+        """For the live line. A case is written as soon as it is confirmed; as long as it lies there it is made smaller."""
+        with contextlib.suppress(OSError):  # the folder may go while we look
+            if self.folder and any(self.folder.glob("crash-*")):
+                return "shortening"
+        return f"{self.rate:,}/s" if self.rate else "starting"
 
     def row(self) -> list[object]:
         rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
@@ -101,7 +111,7 @@ class Campaign:
         job.state = "running"
         folder: Path | None = None
         try:
-            folder = Path(tempfile.mkdtemp(prefix="handoff-fuzz-"))
+            folder = job.folder = Path(tempfile.mkdtemp(prefix="handoff-fuzz-"))
             with self._log(job).open("w") as log:
                 self._repeat(job, folder, log)
         except (OSError, RuntimeError) as error:  # a full disk, no more processes or threads
@@ -144,7 +154,10 @@ class Campaign:
         def line(text: str) -> None:
             print(text, file=log)
             output.feed(text)
-            job.executions = before + output.executions
+            if before + output.executions != job.executions:
+                job.executions = before + output.executions
+                # libFuzzer says 0 in its first second. What is spent on a finding is not counted.
+                job.rate = output.per_second or int(output.executions / (time.monotonic() - start))
             job.coverage, job.corpus = max(job.coverage, output.coverage), max(job.corpus, output.corpus)
 
         words: list[str | Path] = [
@@ -171,7 +184,6 @@ class Campaign:
             with self._lock:
                 self._running.discard(process)
             log.flush()
-            job.now.per_second = int(output.executions / max(time.monotonic() - start, 0.001))
 
     def _corpora(self, target: targets.Target, folder: Path, launch: int) -> list[str | Path]:
         """The gathered corpus first: libFuzzer writes into the first folder.
@@ -226,7 +238,7 @@ class Display:
         self._last = time.monotonic()
         running = [job for job in jobs if job.state == "running"]
         parts = [
-            f"{j.target.name}/{j.sanitizer} {j.now.per_second:,}/s cov {j.coverage} corpus {j.corpus} findings {len(j.found)}"
+            f"{j.target.name}/{j.sanitizer} {j.doing()} cov {j.coverage} corpus {j.corpus} findings {len(j.found)}"
             for j in running
         ]
         waiting = sum(job.state == "waiting" for job in jobs)

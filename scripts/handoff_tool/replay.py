@@ -38,7 +38,7 @@ def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings
     if not origin.target:
         command, valid = _whole_command(path, origin, verb), ", ".join(targets.declared())
         raise Failure(
-            f"{path}: its target cannot be told from its place; run: {command} (the report that was printed with the file has it under "
+            f"{path}: its target cannot be told from its place; run: {command} (the report printed with the file has it under "
             f"REPLAY). TARGET is one of: {valid}."
         )
     with about(path):

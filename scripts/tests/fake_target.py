@@ -3,6 +3,7 @@
 
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
 late     as hang, but in the middle of confirming: a crash file is named before the exit
+shorten:S for S seconds, when a crash file has been written
 empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
 A replayed file fails if it says `crash`, runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
 There are no fibers.
@@ -28,6 +29,7 @@ def fail(token, content, code=77):
     path = flags["artifact_prefix"] + f"crash-{token}"
     with open(path, "w") as file:
         file.write(content)
+    time.sleep(float(plan.get("shorten", 0)))
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: {token}")
     say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {path}")

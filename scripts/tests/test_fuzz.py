@@ -1,6 +1,7 @@
 """Campaigns: findings are kept once a signature, ends have their exit codes, names are checked."""
 
 import contextlib
+import dataclasses
 import errno
 import io
 import json
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from handoff_tool import builds, findings, places
+from handoff_tool import builds, campaign, findings, places, targets
 from tests.support import World, golden
 
 
@@ -59,6 +60,21 @@ class Fuzz(World):
             if (origin := findings.read_meta(folder))
         )
         self.assertEqual([("a::b", 3), ("c", 2)], origins)
+
+    def test_the_live_line_says_what_a_target_does(self) -> None:
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True  # type: ignore[method-assign]
+        job = campaign.Job(targets.built()["exchange"], "thread")
+        show = campaign.Display(terminal)
+        show.refresh([dataclasses.replace(job, state="running")])
+        show.pause = 0.05
+        with mock.patch.dict(os.environ, {"FAKE_PLAN": "find:2,shorten:1"}):
+            campaign.Campaign(self.cache, [job], campaign.Plan(9, None, targets.Choices())).run(show)
+        shown = re.findall(r"exchange/thread (\S+) cov", terminal.getvalue())
+        self.assertEqual("starting", shown[0])
+        self.assertIn("shortening", shown)
+        self.assertNotIn("0/s", shown)
+        self.assertEqual(1000, job.rate)
 
     def test_a_full_disk_ends_its_job_and_leaves_the_case_where_it_is(self) -> None:
         self.target("other")
