@@ -138,7 +138,8 @@ bool IsPlumbing(std::string_view plain_name) {
 }
 
 bool IsWaiting(std::string_view plain_name) {
-  static constexpr std::array<std::string_view, 16> kPrefixes = {"_PySemaphore_",      "_PyParkingLot_",
+  static constexpr std::array<std::string_view, 18> kPrefixes = {"PyGILState_Ensure",  "PyEval_AcquireThread",
+                                                                 "_PySemaphore_",      "_PyParkingLot_",
                                                                  "_PyMutex_",          "PyMutex_",
                                                                  "_PyRawMutex_",       "_PyRecursiveMutex_",
                                                                  "_PyRWMutex_",        "PyThread_acquire_lock",

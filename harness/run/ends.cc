@@ -94,6 +94,7 @@ const char* FileOf(EndKind end) {
 }
 
 [[noreturn]] void EndWarm(EndKind end) {
+  if (end == EndKind::kFinding) WriteText("handoff: something failed: it is tried again in fresh processes, then made smaller\n");
   if (end == EndKind::kInterrupted || !AskColdParent()) EndAtOnce(FileOf(end), CodeOf(end));
   const Exchange& exchange = *ends.place.exchange;
   if (exchange.answer == Answer::kNotWritten) EndAtOnce(FileOf(end), CodeOf(end));
