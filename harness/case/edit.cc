@@ -1,6 +1,8 @@
 #include "harness/case/edit.h"
 
+#include <cstdint>
 #include <iterator>
+#include <utility>
 
 namespace handoff {
 namespace {
@@ -35,6 +37,36 @@ void EraseThread(Case& c, std::size_t thread) {
   for (Switch& s : c.switches) {
     if (s.thread != kGate && s.thread > thread) --s.thread;
     if (s.to > thread) --s.to;
+  }
+}
+
+void MergeThreads(Case& c, std::size_t into, std::size_t from) {
+  auto& operations = c.threads[into];
+  const auto behind = static_cast<std::uint16_t>(operations.size());
+  operations.insert(operations.end(), c.threads[from].begin(), c.threads[from].end());
+  for (Switch& s : c.switches) {
+    if (s.thread == from) {
+      s.thread = static_cast<std::uint8_t>(into);
+      s.at.operation = static_cast<std::uint16_t>(s.at.operation + behind);
+    }
+    if (s.to == from) s.to = static_cast<std::uint8_t>(into);
+  }
+  std::erase_if(c.switches, [](const Switch& s) { return s.thread == s.to; });
+  EraseThread(c, from);
+}
+
+void SwapThreads(Case& c, std::size_t first, std::size_t second) {
+  std::swap(c.threads[first], c.threads[second]);
+  const auto rename = [&](std::uint8_t& thread) {
+    if (thread == first) {
+      thread = static_cast<std::uint8_t>(second);
+    } else if (thread == second) {
+      thread = static_cast<std::uint8_t>(first);
+    }
+  };
+  for (Switch& s : c.switches) {
+    rename(s.thread);
+    rename(s.to);
   }
 }
 

@@ -18,4 +18,11 @@ Operation EraseOperation(Case& c, std::size_t thread, std::size_t index);
 // leaves at least one thread.
 void EraseThread(Case& c, std::size_t thread);
 
+// Puts the operations of `from` behind those of `into`, another thread, and removes `from`. Switches follow their operations, but
+// those between the two go; they stay in their order, in which the new thread may not come by them.
+void MergeThreads(Case& c, std::size_t into, std::size_t from);
+
+// Exchanges the letters of two threads, in the schedule too.
+void SwapThreads(Case& c, std::size_t first, std::size_t second);
+
 }  // namespace handoff

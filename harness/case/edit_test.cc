@@ -61,5 +61,32 @@ TEST(EditTest, ThreadsBehindAnErasedOneMoveUp) {
                                   {.thread = 0, .to = 1, .at = {.operation = 2}}}));
 }
 
+TEST(EditTest, SwitchesFollowTheOperationsOfAMergedThread) {
+  Case c = ThreeThreads();
+  MergeThreads(c, 1, 0);
+  EXPECT_EQ(c.threads,
+            (std::vector<std::vector<Operation>>{{{.code = 3}, {.code = 4}, {.code = 5}, {.code = 0}, {.code = 1}, {.code = 2}},
+                                                 {{.code = 6}, {.code = 7}, {.code = 8}}}));
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 0},
+                                  {.thread = 0, .to = 1, .at = {.operation = 4, .access = 5}},
+                                  {.thread = 1, .to = 0, .at = {.operation = 1}},
+                                  {.thread = 0, .to = 1, .at = {.operation = 5}}}));
+}
+
+TEST(EditTest, ThreadsExchangeTheirLetters) {
+  Case c = ThreeThreads();
+  SwapThreads(c, 0, 2);
+  EXPECT_EQ(c.threads[0], ThreeThreads().threads[2]);
+  EXPECT_EQ(c.threads[1], ThreeThreads().threads[1]);
+  EXPECT_EQ(c.threads[2], ThreeThreads().threads[0]);
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 2},
+                                  {.thread = 2, .to = 1, .at = {.operation = 0, .sync = 4}},
+                                  {.thread = 2, .to = 0, .at = {.operation = 1, .access = 5}},
+                                  {.thread = 0, .to = 2, .at = {.operation = 1}},
+                                  {.thread = 2, .to = 0, .at = {.operation = 2}}}));
+  SwapThreads(c, 0, 2);
+  EXPECT_EQ(c, ThreeThreads());
+}
+
 }  // namespace
 }  // namespace handoff

@@ -15,6 +15,17 @@ using Clock = std::chrono::steady_clock;
 // A finding whose run cannot be written as switches: it is about two runs, or nobody decided in it.
 bool HasOwnForm(const Case& c, const std::string& kind) { return c.strategy == Strategy::kFree || kind == "nondeterministic"; }
 
+// Where the run could have switched at `sync`.
+std::vector<Place> PlacesOf(const Outcome& outcome) {
+  std::vector<Place> places;
+  for (const TraceStep& step : outcome.trace) {
+    using schedule::StepKind;
+    if (step.kind == StepKind::kSwitch || step.kind == StepKind::kEnd || step.kind == StepKind::kCreate) continue;
+    places.push_back({.thread = step.thread, .at = step.at});
+  }
+  return places;
+}
+
 }  // namespace
 
 Case OtherSchedule(const Case& original, std::uint64_t n) {
@@ -104,21 +115,32 @@ Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
   return result;
 }
 
+bool Confirmer::VerifySmallest(const std::vector<Case>& smaller, const std::string& signature, Confirmation& result) {
+  until_ = Clock::now() + limits_.search;
+  // One that fails by luck came from another: further and further back.
+  for (std::size_t back = 1; back <= smaller.size() && !OutOfTime(); back *= 2) {
+    Confirmation tried;
+    if (!FailsAlways(smaller[smaller.size() - back], tried) || tried.signature != signature) continue;
+    result = std::move(tried);
+    return true;
+  }
+  return false;
+}
+
 bool Confirmer::Shrink(Confirmation& confirmation, bool& complete) {
   complete = true;
   if (!confirmation.confirmed || confirmation.published.strategy != Strategy::kListed) return false;
   until_ = Clock::now() + limits_.shrink;
-  const StillFails still_fails = [&](const Case& c) {
-    const Outcome outcome = run_(c);
+  const RunTrial run = [&](const Case& c) {
+    Outcome outcome = run_(c);
     ++executions_;
-    return outcome.Failed() && signature_of_(c, outcome) == confirmation.signature;
+    const bool fails = outcome.Failed() && !outcome.switches_lost && signature_of_(c, outcome) == confirmation.signature;
+    return Trial{.fails = fails, .switches = std::move(outcome.switches), .places = PlacesOf(outcome)};
   };
-  const Case smaller = handoff::Shrink(confirmation.published, still_fails, [this] { return OutOfTime(); });
+  const std::vector<Case> smaller = handoff::Shrink(confirmation.published, run, [this] { return OutOfTime(); });
   complete = !OutOfTime();
-  if (smaller == confirmation.published) return false;
-  until_ = Clock::now() + limits_.search;
   Confirmation result;
-  if (!FailsAlways(smaller, result) || result.signature != confirmation.signature) return false;
+  if (!VerifySmallest(smaller, confirmation.signature, result)) return false;
   result.executions = executions_;
   confirmation = std::move(result);
   return true;

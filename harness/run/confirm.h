@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/case/case.h"
 #include "harness/run/outcome.h"
@@ -75,6 +76,8 @@ class Confirmer {
   // Publishes the candidate if one of its forms fails often enough; forgets it otherwise.
   bool Verify(Confirmation& result);
   bool FailsAlways(const Case& c, Confirmation& result);
+  // Publishes the smallest of `smaller`, which are in order, that fails often enough with that signature.
+  bool VerifySmallest(const std::vector<Case>& smaller, const std::string& signature, Confirmation& result);
   bool OutOfTime() const;
 
   Run run_;

@@ -94,6 +94,7 @@ Case Listed(const Case& c, const Outcome& outcome) {
   Case listed = c;
   listed.strategy = Strategy::kListed;
   listed.granularity = EffectiveGranularity(c);
+  listed.parameter = 0;  // the other strategy's
   listed.bytes.clear();
   listed.switches = outcome.switches;
   return listed;

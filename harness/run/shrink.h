@@ -2,19 +2,34 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "harness/case/case.h"
+#include "harness/run/smaller.h"
 
 namespace handoff {
 
-// Whether a case is as good as the one that is to be made smaller. May run it.
-using StillFails = std::function<bool(const Case&)>;
-// Whether to stop: what was found so far is returned.
+// What a run of a case came to.
+struct Trial {
+  bool fails = false;              // as the case that is to be made smaller does
+  std::vector<Switch> switches{};  // those that were taken; the others of the case may go
+  std::vector<Place> places{};     // that it came by, in order
+};
+// Runs a `listed` case, as the first run of a fresh process. May take a while.
+using RunTrial = std::function<Trial(const Case&)>;
+// Whether to stop: what was found so far is returned. Asked before each run.
 using IsOver = std::function<bool()>;
 
-// Leaves out threads, operations and switches of a `listed` case, first many at once and then single ones, again and again until
-// nothing more can be left out: what is returned needs each of them (delta debugging, Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", 2002). It still fails, if `c` does.
-Case Shrink(const Case& c, const StillFails& still_fails, const IsOver& is_over);
+// Makes a `listed` case smaller by the measure of SizeOf, again and again until nothing of what is known here makes it smaller:
+//
+//   leaves out threads, operations and switches, first many at once and then single ones (delta debugging, Zeller and
+//   Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), and pairs of operations; puts two threads into one;
+//   chooses a coarser granularity, simpler places of switches and smaller arguments;
+//   looks for another schedule where a smaller program passes: a switch is anchored to what an operation does, and that changes
+//   with the operations before it.
+//
+// Returns what failed on the way, each smaller than the one before it, empty if there is nothing; the last one is the
+// result. No case is run twice. The same answers of `run` give the same result, as long as the time is not over.
+std::vector<Case> Shrink(const Case& c, const RunTrial& run, const IsOver& is_over);
 
 }  // namespace handoff
