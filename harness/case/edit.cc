@@ -55,6 +55,22 @@ void MergeThreads(Case& c, std::size_t into, std::size_t from) {
   EraseThread(c, from);
 }
 
+void MoveOperations(Case& c, std::size_t from, std::size_t count, std::size_t to) {
+  const auto end = Nth(c.threads[from], count);
+  c.threads[to].insert(c.threads[to].begin(), c.threads[from].begin(), end);
+  c.threads[from].erase(c.threads[from].begin(), end);
+  for (Switch& s : c.switches) {
+    if (s.thread == to) {
+      s.at.operation = static_cast<std::uint16_t>(s.at.operation + count);
+    } else if (s.thread == from && s.at.operation < count) {
+      s.thread = static_cast<std::uint8_t>(to);
+    } else if (s.thread == from) {
+      s.at.operation = static_cast<std::uint16_t>(s.at.operation - count);
+    }
+  }
+  std::erase_if(c.switches, [](const Switch& s) { return s.thread == s.to; });
+}
+
 void SwapThreads(Case& c, std::size_t first, std::size_t second) {
   std::swap(c.threads[first], c.threads[second]);
   const auto rename = [&](std::uint8_t& thread) {

@@ -22,6 +22,9 @@ void EraseThread(Case& c, std::size_t thread);
 // those between the two go; they stay in their order, in which the new thread may not come by them.
 void MergeThreads(Case& c, std::size_t into, std::size_t from);
 
+// Puts the first `count` operations of `from` before those of `to`, another thread. Switches follow their operations.
+void MoveOperations(Case& c, std::size_t from, std::size_t count, std::size_t to);
+
 // Exchanges the letters of two threads, in the schedule too.
 void SwapThreads(Case& c, std::size_t first, std::size_t second);
 

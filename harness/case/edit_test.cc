@@ -73,6 +73,18 @@ TEST(EditTest, SwitchesFollowTheOperationsOfAMergedThread) {
                                   {.thread = 0, .to = 1, .at = {.operation = 5}}}));
 }
 
+TEST(EditTest, SwitchesFollowOperationsThatMoveToAnotherThread) {
+  Case c = ThreeThreads();
+  MoveOperations(c, 0, 2, 2);
+  EXPECT_EQ(c.threads, (std::vector<std::vector<Operation>>{{{.code = 2}},
+                                                            {{.code = 3}, {.code = 4}, {.code = 5}},
+                                                            {{.code = 0}, {.code = 1}, {.code = 6}, {.code = 7}, {.code = 8}}}));
+  EXPECT_EQ(c.switches, (Switches{{.thread = kGate, .to = 0},
+                                  {.thread = 2, .to = 1, .at = {.operation = 0, .sync = 4}},
+                                  {.thread = 2, .to = 0, .at = {.operation = 3}},
+                                  {.thread = 0, .to = 2, .at = {.operation = 0}}}));
+}
+
 TEST(EditTest, ThreadsExchangeTheirLetters) {
   Case c = ThreeThreads();
   SwapThreads(c, 0, 2);

@@ -36,6 +36,7 @@ Confirmer Make(Confirmer::Run run, milliseconds search = milliseconds(10'000)) {
 Case Original() {
   Case c = SmallCase(Strategy::kRandom);
   c.bytes = {1, 2, 3};
+  c.parameter = 7;
   return c;
 }
 
@@ -44,6 +45,7 @@ TEST(ConfirmTest, WhatFailsAgainIsPublishedAsSwitches) {
   EXPECT_TRUE(result.confirmed);
   EXPECT_EQ(result.published.strategy, Strategy::kListed);
   EXPECT_EQ(result.published.switches, Failed().switches);
+  EXPECT_EQ(result.published.parameter, 0) << "it was the other strategy's";
   EXPECT_EQ(result.published.threads, Original().threads);
   EXPECT_EQ(result.signature, "double-delete--R1");
   EXPECT_EQ(result.executions, 6) << "once as found, five times as published";
@@ -192,6 +194,18 @@ TEST(ConfirmTest, ASmallerCaseThatFailsOnlySometimesIsNotPublished) {
   bool complete = false;
   EXPECT_FALSE(Make(run).Shrink(confirmation, complete));
   EXPECT_EQ(confirmation.published, before);
+}
+
+TEST(ConfirmTest, WhenTheSmallestCaseFailsByLuckALargerOneIsPublished) {
+  int lonely_runs = 0;
+  const auto run = [&lonely_runs](const Case& c) {
+    if (OperationCount(c) == 0) return Clean();
+    return OperationCount(c) > 1 || ++lonely_runs == 1 ? Failed() : Clean();
+  };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  bool complete = false;
+  EXPECT_TRUE(Make(run).Shrink(confirmation, complete));
+  EXPECT_EQ(OperationCount(confirmation.published), 2U) << "one operation fails only once";
 }
 
 TEST(ConfirmTest, OtherSchedulesDifferAndKeepTheProgram) {

@@ -13,7 +13,7 @@ namespace {
 
 // Runs that a search for another schedule of one program may take. Most runs take 3 to 10 ms, and a case of six operations has
 // some fifteen smaller programs.
-constexpr int kRunsPerSearch = 60;
+constexpr std::size_t kRunsPerSearch = 60;
 
 // One kind of thing that a case has a number of.
 struct Part {
@@ -57,11 +57,21 @@ class Shrinker {
   }
 
   // The cheapest first; what needs many runs only when nothing else helps. Whether the case became smaller.
-  bool Step() {
+  bool Step() { return TakeSmallerPrograms() || Simplify() || TakeOtherSchedule(); }
+
+  bool TakeSmallerPrograms() {
     bool changed = false;
     for (const Part& part : kParts) changed = LeaveOut(part) || changed;
-    return changed || TakeSmallerProgram() || TakeOneOf(SimplerSchedules(best_)) || TakeOneOf(SmallerArguments(best_)) ||
-           SearchSmallerProgram();
+    while (TakeOneOf(SmallerPrograms(best_)) || TakeOneOf(WithoutPairs(best_))) changed = true;
+    return changed;
+  }
+
+  // All of it before smaller programs are tried again: each of those is another one then.
+  bool Simplify() {
+    bool changed = false;
+    while (TakeOneOf(FewerSwitches(best_)) || TakeOneOf(SimplerSchedules(best_))) changed = true;
+    while (TakeOneOf(SmallerArguments(best_))) changed = true;
+    return changed;
   }
 
   // From the end, where what came behind the failure lies.
@@ -79,39 +89,40 @@ class Shrinker {
     return changed;
   }
 
-  bool TakeSmallerProgram() {
-    std::vector<Case> programs = SmallerPrograms(best_);
-    std::ranges::move(WithoutPairs(best_), std::back_inserter(programs));
-    return std::ranges::any_of(programs, [this](const Case& c) { return Take(c) || TakeOneOf(WithoutSwitches(c)); });
-  }
-
-  // Of the program as it is too: it may fail with fewer switches, or at a coarser granularity.
-  bool SearchSmallerProgram() {
+  // Of smaller programs, and of the program as it is, also under other letters: it may fail with fewer switches, or at a coarser
+  // granularity.
+  bool TakeOtherSchedule() {
     std::vector<Case> programs = SmallerPrograms(best_);
     programs.push_back(best_);
+    for (std::size_t thread = 1; thread < best_.threads.size(); ++thread) SwapThreads(programs.emplace_back(best_), 0, thread);
+    for (const Case& c : programs) {
+      if (TakeOneOf(WithoutSwitches(c))) return true;
+    }
     return std::ranges::any_of(programs, [this](const Case& c) { return SearchSchedule(c); });
   }
 
   // Whether `program` fails under another schedule: one that is close to its own, or of one switch at a sync point.
   bool SearchSchedule(const Case& program) {
-    const int last = runs_ + kRunsPerSearch;
-    if (TakeOneOf(NearbySchedules(program), last - kRunsPerSearch / 2)) return true;
+    if (TakeOneOf(NearbySchedules(program), kRunsPerSearch / 2)) return true;
     Case coarse = program;
     coarse.granularity = std::min(program.granularity, Granularity::kSync);
-    for (const Case& plain : WithoutSwitches(coarse)) {
-      if (Take(plain)) return true;
-      const auto tried = tried_.find(EncodeCase(plain));
-      if (tried != tried_.end() && TakeOneOf(WithOneSwitch(plain, tried->second), last)) return true;
-    }
-    return false;
+    const std::vector<Case> plain = WithoutSwitches(coarse);
+    return std::ranges::any_of(plain,
+                               [&](const Case& c) { return Take(c) || TakeWithOneSwitch(c, kRunsPerSearch / plain.size()); });
+  }
+
+  bool TakeWithOneSwitch(const Case& plain, std::size_t most) {
+    const auto tried = tried_.find(EncodeCase(plain));
+    return tried != tried_.end() && TakeOneOf(WithOneSwitch(plain, tried->second, most), most);
   }
 
   bool TakeOneOf(const std::vector<Case>& cases) {
     return std::ranges::any_of(cases, [this](const Case& c) { return Take(c); });
   }
-  // The same, until so many runs have been made.
-  bool TakeOneOf(const std::vector<Case>& cases, int last) {
-    return std::ranges::any_of(cases, [&](const Case& c) { return runs_ < last && Take(c); });
+  // The same, with at most so many runs.
+  bool TakeOneOf(const std::vector<Case>& cases, std::size_t most) {
+    const std::size_t end = runs_ + most;
+    return std::ranges::any_of(cases, [&](const Case& c) { return runs_ < end && Take(c); });
   }
 
   // Whether `c` fails and is now the best one.
@@ -140,7 +151,7 @@ class Shrinker {
   Case best_;
   std::vector<Case> smaller_;
   std::map<std::vector<std::uint8_t>, std::vector<Place>> tried_;  // by its binary form, what its run came by
-  int runs_ = 0;
+  std::size_t runs_ = 0;
   const RunTrial& run_;    // the caller's
   const IsOver& is_over_;  // the caller's
 };

@@ -10,6 +10,8 @@ namespace {
 
 // Programs of more operations have too many pairs: 12 have 66.
 constexpr std::size_t kMostForPairs = 12;
+// Cases of more switches are too many, and too long, to try each switch in each way.
+constexpr std::size_t kMostSwitches = 64;
 // How far an anchor may have moved: a branch taken differently costs a few points or accesses.
 constexpr int kNearbySyncs = 2;
 constexpr int kNearbyAccesses = 6;
@@ -150,19 +152,31 @@ std::vector<Case> WithoutSwitches(const Case& c) {
   return out;
 }
 
+std::vector<Case> FewerSwitches(const Case& c) {
+  std::vector<Case> out;
+  if (c.switches.size() > kMostSwitches) return out;
+  for (std::size_t i = 0; i < c.switches.size(); ++i) {
+    const Switch s = c.switches[i];
+    Case without = c;
+    without.switches.erase(without.switches.begin() + static_cast<std::ptrdiff_t>(i));
+    for (std::size_t thread = 1; thread < c.threads.size(); ++thread) SwapThreads(out.emplace_back(without), 0, thread);
+    if (s.thread >= c.threads.size() || s.to >= c.threads.size() || s.at != StartOf(s.at.operation)) continue;
+    MoveOperations(without, s.thread, std::min<std::size_t>(s.at.operation, c.threads[s.thread].size()), s.to);
+    out.push_back(without);
+    SwapThreads(without, s.thread, s.to);
+    out.push_back(std::move(without));
+  }
+  return out;
+}
+
 std::vector<Case> SimplerSchedules(const Case& c) {
   std::vector<Case> out;
-  if (!c.switches.empty() && c.switches.front().thread == kGate && c.switches.front().to < c.threads.size()) {
-    Case& swapped = out.emplace_back(c);
-    SwapThreads(swapped, 0, c.switches.front().to);
-    swapped.switches.erase(swapped.switches.begin());
-  }
   for (const Granularity granularity : {Granularity::kOp, Granularity::kSync}) {
     if (granularity >= c.granularity) break;
     out.emplace_back(c).granularity = granularity;
     for (const bool up : {false, true}) out.push_back(Rounded(c, granularity, up));
   }
-  for (std::size_t i = 0; i < c.switches.size(); ++i) {
+  for (std::size_t i = 0; i < c.switches.size() && c.switches.size() <= kMostSwitches; ++i) {
     if (c.switches[i].thread == kGate) continue;
     for (const Position& at : SimplerPositions(c.switches[i].at)) out.emplace_back(c).switches[i].at = at;
   }
@@ -194,6 +208,7 @@ std::vector<Case> SmallerArguments(const Case& c) {
 
 std::vector<Case> NearbySchedules(const Case& c) {
   std::vector<Case> out;
+  if (c.switches.size() > kMostSwitches) return out;
   for (std::size_t i = 0; i < c.switches.size(); ++i) {
     if (c.switches[i].thread == kGate) continue;
     for (Case& alone : WithoutSwitches(c)) {
@@ -221,15 +236,18 @@ std::vector<Case> NearbySchedules(const Case& c) {
   return out;
 }
 
-std::vector<Case> WithOneSwitch(const Case& c, std::span<const Place> places) {
-  std::vector<Case> out;
+std::vector<Case> WithOneSwitch(const Case& c, std::span<const Place> places, std::size_t most) {
+  std::array<std::size_t, kMaxScheduled> last{};  // place of each thread, counted from 1
+  for (std::size_t i = 0; i < places.size(); ++i) last[places[i].thread % kMaxScheduled] = i + 1;
+  std::vector<Switch> all;
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::uint8_t to = 0; to < kMaxScheduled; ++to) {
-      const auto later = places.subspan(i + 1);
-      if (to == places[i].thread || std::ranges::find(later, to, &Place::thread) == later.end()) continue;
-      out.emplace_back(c).switches.push_back({.thread = places[i].thread, .to = to, .at = places[i].at});
+      if (to != places[i].thread && last[to] > i) all.push_back({.thread = places[i].thread, .to = to, .at = places[i].at});
     }
   }
+  std::vector<Case> out;
+  const std::size_t count = std::min(all.size(), most);
+  for (std::size_t i = 0; i < count; ++i) out.emplace_back(c).switches.push_back(all[i * all.size() / count]);
   return out;
 }
 

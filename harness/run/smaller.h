@@ -1,7 +1,8 @@
 // What is smaller than a case, for the shrinker (shrink.h): programs with one thing less, simpler ways to write the same, and
 // other schedules to try where the one at hand lost its places.
 //
-// Pure functions: any thread may call them. What they return need not fail, and is in the order in which it is worth trying.
+// Pure functions: any thread may call them. What they return need not fail, and is in the order in which it is worth trying. Of a
+// case with hundreds of switches there would be too much of it: what is about single switches is empty then.
 #pragma once
 
 #include <array>
@@ -36,8 +37,12 @@ std::vector<Case> WithoutPairs(const Case& c);
 // `c` without switches: each thread after the one before it, once from each thread on.
 std::vector<Case> WithoutSwitches(const Case& c);
 
-// The same program with a schedule that reads more easily: no thread that is named first, a coarser granularity, switches at
-// boundaries of operations, at sync points, and after fewer of either.
+// The same operations with one switch less: under other letters, since A runs first unless told otherwise; and moved to the
+// thread that goes on behind them.
+std::vector<Case> FewerSwitches(const Case& c);
+
+// The same program with a schedule that reads more easily: a coarser granularity, switches at boundaries of operations, at sync
+// points, and after fewer of either.
 std::vector<Case> SimplerSchedules(const Case& c);
 
 // The same with smaller arguments: 0 first, then half the way and so on. Arguments that are equal may have to stay equal (both
@@ -48,7 +53,8 @@ std::vector<Case> SmallerArguments(const Case& c);
 // or less.
 std::vector<Case> NearbySchedules(const Case& c);
 
-// `c`, whose run came by `places`, with one switch more: at each place, to each thread that still had steps to make.
-std::vector<Case> WithOneSwitch(const Case& c, std::span<const Place> places);
+// `c`, whose run came by `places`, with one switch more: at each place, to each thread that still had steps to make. If those are
+// more than `most`, as many of them, from the first to the last.
+std::vector<Case> WithOneSwitch(const Case& c, std::span<const Place> places, std::size_t most);
 
 }  // namespace handoff

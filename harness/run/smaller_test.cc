@@ -85,6 +85,24 @@ TEST(SmallerTest, WithoutSwitchesEachThreadMayBeTheFirst) {
   EXPECT_EQ(plain[1].switches, (std::vector<Switch>{{.thread = kGate, .to = 1}}));
 }
 
+TEST(SmallerTest, ASwitchLessIsTriedUnderOtherLetters) {
+  Case c = TwoThreads();
+  c.switches.insert(c.switches.begin(), {.thread = kGate, .to = 1});
+  Case swapped = TwoThreads();
+  std::swap(swapped.threads[0], swapped.threads[1]);
+  swapped.switches = {{.thread = 1, .to = 0, .at = {.operation = 0, .sync = 5, .access = 40}}};
+  EXPECT_TRUE(Contains(FewerSwitches(c), swapped));
+}
+
+TEST(SmallerTest, OperationsBeforeASwitchMoveToTheThreadThatGoesOn) {
+  Case c = TwoThreads();
+  c.switches = {{.thread = 0, .to = 1, .at = {.operation = 1}}, {.thread = 1, .to = 0, .at = {.operation = 0, .sync = 2}}};
+  Case moved = TwoThreads();
+  moved.threads = {{Op(1), Op(3)}, {Op(2)}};
+  moved.switches = {{.thread = 0, .to = 1, .at = {.operation = 1, .sync = 2}}};
+  EXPECT_TRUE(Contains(FewerSwitches(c), moved));
+}
+
 TEST(SmallerTest, SchedulesAreRoundedToACoarserGranularity) {
   const std::vector<Case> simpler = SimplerSchedules(TwoThreads());
   const auto has = [&](Granularity granularity, const Position& at) {
@@ -104,9 +122,10 @@ TEST(SmallerTest, SchedulesAreRoundedToACoarserGranularity) {
 TEST(SmallerTest, ArgumentsGoToZeroFirstThenHalfTheWay) {
   Case c = TwoThreads();
   c.threads[1][0].arguments[2] = 8;
-  std::vector<int> values;
-  for (const Case& smaller : SmallerArguments(c)) values.push_back(smaller.threads[1][0].arguments[2]);
-  EXPECT_EQ(values, (std::vector{0, 4, 6, 7}));
+  const std::vector<Case> smaller = SmallerArguments(c);
+  constexpr int kValues[] = {0, 4, 6, 7};
+  ASSERT_EQ(smaller.size(), std::size(kValues));
+  for (std::size_t i = 0; i < smaller.size(); ++i) EXPECT_EQ(smaller[i].threads[1][0].arguments[2], kValues[i]);
 }
 
 TEST(SmallerTest, EqualArgumentsAlsoGoDownTogether) {
@@ -133,9 +152,26 @@ TEST(SmallerTest, OneSwitchGoesToThreadsThatStillHaveStepsToMake) {
   const std::vector<Place> places = {{.thread = 0, .at = {.operation = 0, .sync = 1}},
                                      {.thread = 1, .at = {.operation = 0, .sync = 1}},
                                      {.thread = 1, .at = {.operation = 1}}};
-  const std::vector<Case> schedules = WithOneSwitch(WithoutSwitches(TwoThreads())[0], places);
+  const std::vector<Case> schedules = WithOneSwitch(WithoutSwitches(TwoThreads())[0], places, 10);
   ASSERT_EQ(schedules.size(), 1U) << "A has ended when B runs";
   EXPECT_EQ(schedules[0].switches, (std::vector<Switch>{{.thread = 0, .to = 1, .at = {.operation = 0, .sync = 1}}}));
+}
+
+TEST(SmallerTest, OfTooManyPlacesSomeAreTakenFromTheFirstToTheLast) {
+  std::vector<Place> places(101);
+  for (std::uint16_t sync = 0; sync < 100; ++sync) places[sync].at.sync = sync;
+  places.back() = {.thread = 1, .at = {.operation = 1}};
+  const std::vector<Case> schedules = WithOneSwitch(WithoutSwitches(TwoThreads())[0], places, 4);
+  ASSERT_EQ(schedules.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(schedules[i].switches[0].at.sync, 25 * i);
+}
+
+TEST(SmallerTest, SingleSwitchesOfAVeryLongScheduleAreLeftAlone) {
+  Case c = TwoThreads();
+  c.switches.resize(kMaxSwitches, c.switches[0]);
+  EXPECT_TRUE(FewerSwitches(c).empty());
+  EXPECT_TRUE(NearbySchedules(c).empty());
+  EXPECT_LT(SimplerSchedules(c).size(), 10U);
 }
 
 }  // namespace
