@@ -61,6 +61,15 @@ Outcome Lost(const char* what) {
   return lost;
 }
 
+// Its child or the one before was stopped while it wrote a report: nobody knows what the names in this one belong to.
+Outcome WithoutNames() {
+  Outcome lost;
+  lost.lost = true;
+  lost.kind = "harness";
+  lost.detail = "expected the sanitizer's symbolizer to answer what it is asked, found the answers out of step";
+  return lost;
+}
+
 int WaitFor(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -121,7 +130,10 @@ Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Ta
     std::snprintf(exchange_.cold.kind, sizeof exchange_.cold.kind, "timeout");
   }
   if (exchange_.cold.end == EndKind::kNone) DescribeSilentEnd(status, exchange_.cold);
-  return ReadObservation(exchange_.cold, ReadReport(report_file_));
+  Outcome outcome = ReadObservation(exchange_.cold, ReadReport(report_file_));
+  // After the first report, since most processes see none. A time-out's stack has started it.
+  if (!outcome.sites.empty() || !outcome.frames.empty()) symbolizer_.Start();
+  return !outcome.Failed() || symbolizer_.InStep() ? std::move(outcome) : WithoutNames();
 }
 
 void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds) {

@@ -9,6 +9,7 @@
 #include "harness/run/exchange.h"
 #include "harness/run/executor.h"
 #include "harness/run/outcome.h"
+#include "harness/run/symbolizer.h"
 #include "harness/subjects/subject.h"
 
 namespace handoff {
@@ -46,6 +47,7 @@ class ColdRunner {
   Exchange& exchange_;  // borrowed
   int caller_;
   int report_file_;  // owned; what the children print
+  SharedSymbolizer symbolizer_;
   // The last pilot, since a confirmation runs many schedules of one program.
   Case pilot_case_;
   schedule::Profile pilot_profile_;
