@@ -7,6 +7,7 @@
 
 #include "harness/case/binary.h"
 #include "harness/case/edit.h"
+#include "harness/run/confirm.h"
 
 namespace handoff {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 // Runs that a search for another schedule of one program may take. Most runs take 3 to 10 ms, and a case of six operations has
 // some fifteen smaller programs.
 constexpr std::size_t kRunsPerSearch = 60;
+
+// Schedules by chance that are tried of each smaller program: two of each strategy.
+constexpr std::uint64_t kByChance = 8;
 
 // One kind of thing that a case has a number of.
 struct Part {
@@ -43,6 +47,9 @@ class Shrinker {
 
   std::vector<Case> Run() {
     Start();
+    // What is easier to read comes later: it takes a run for each detail.
+    while (TakeSmallerPrograms() || TakeByChance(SmallerPrograms(best_))) {
+    }
     while (!is_over_() && Step()) {
     }
     return std::move(smaller_);
@@ -98,7 +105,18 @@ class Shrinker {
     for (const Case& c : programs) {
       if (TakeOneOf(WithoutSwitches(c))) return true;
     }
-    return std::ranges::any_of(programs, [this](const Case& c) { return SearchSchedule(c); });
+    return TakeByChance(programs) || std::ranges::any_of(programs, [this](const Case& c) { return SearchSchedule(c); });
+  }
+
+  // Whether one of `programs` that has fewer operations fails under a schedule of OtherSchedule.
+  bool TakeByChance(const std::vector<Case>& programs) {
+    for (std::uint64_t n = 0; n < kByChance; ++n) {
+      for (const Case& program : programs) {
+        if (program.threads.size() < 2 || OperationCount(program) >= OperationCount(best_)) continue;
+        if (Take(OtherSchedule(program, n))) return true;
+      }
+    }
+    return false;
   }
 
   // Whether `program` fails under another schedule: one that is close to its own, or of one switch at a sync point.
@@ -141,9 +159,13 @@ class Shrinker {
   }
 
   void Keep(const Case& c, std::vector<Switch> taken) {
-    best_ = c;
-    best_.switches = std::move(taken);
-    if (SizeOf(best_) > SizeOf(c)) best_ = c;
+    Case listed = c;
+    listed.strategy = Strategy::kListed;
+    listed.parameter = 0;
+    listed.bytes.clear();
+    listed.switches = std::move(taken);
+    if (c.strategy == Strategy::kListed && SizeOf(listed) > SizeOf(c)) listed = c;
+    best_ = std::move(listed);
     if (best_ != original_) smaller_.push_back(best_);
   }
 

@@ -12,10 +12,10 @@ namespace handoff {
 // What a run of a case came to.
 struct Trial {
   bool fails = false;              // as the case that is to be made smaller does
-  std::vector<Switch> switches{};  // those that were taken; the others of the case may go
+  std::vector<Switch> switches{};  // that were taken: with these, whatever its strategy was, it fails as `listed`
   std::vector<Place> places{};     // that it came by, in order
 };
-// Runs a `listed` case, as the first run of a fresh process. May take a while.
+// Runs a case, as the first run of a fresh process. May take a while.
 using RunTrial = std::function<Trial(const Case&)>;
 // Whether to stop: what was found so far is returned. Asked before each run.
 using IsOver = std::function<bool()>;

@@ -219,6 +219,25 @@ TEST(ShrinkTest, AnotherScheduleIsLookedForWhenAnchorsMove) {
   EXPECT_EQ(small.switches[0].at, (Position{.operation = 0, .sync = 4}));
 }
 
+TEST(ShrinkTest, ASmallerProgramMayFailByChanceOnly) {
+  Case c = Small();
+  c.threads[0] = {Op(5), Op(1)};
+  c.switches = {{.thread = 0, .to = 1, .at = {.operation = 1, .sync = 7}}};
+  // Without operation 5 it takes two switches, which nobody lists before a run has found them.
+  const std::vector<Switch> two = {{.thread = 0, .to = 1, .at = {.operation = 0, .sync = 40}},
+                                   {.thread = 1, .to = 0, .at = {.operation = 0, .sync = 30}}};
+  const auto run = [&](const Case& tried) {
+    const bool found = tried.threads == Small().threads && (tried.strategy == Strategy::kPct || tried.switches == two);
+    return Trial{.fails = tried == c || found, .switches = found ? two : tried.switches};
+  };
+  const Case small = Smallest(c, run);
+  EXPECT_EQ(small.threads, Small().threads);
+  EXPECT_EQ(small.switches, two);
+  EXPECT_EQ(small.strategy, Strategy::kListed);
+  EXPECT_TRUE(small.bytes.empty());
+  EXPECT_EQ(small.parameter, 0);
+}
+
 TEST(ShrinkTest, NothingIsRunTwiceAndTheResultIsTheSameAgain) {
   std::multiset<std::vector<std::uint8_t>> runs;
   const auto run = [&runs](const Case& c) {
