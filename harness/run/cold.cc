@@ -132,7 +132,7 @@ Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Ta
   if (exchange_.cold.end == EndKind::kNone) DescribeSilentEnd(status, exchange_.cold);
   Outcome outcome = ReadObservation(exchange_.cold, ReadReport(report_file_));
   // After the first report, since most processes see none. A time-out's stack has started it.
-  if (!outcome.sites.empty() || !outcome.frames.empty()) symbolizer_.Start();
+  if (!outcome.sites.empty() || !outcome.stacks.empty()) symbolizer_.Start();
   return !outcome.Failed() || symbolizer_.InStep() ? std::move(outcome) : WithoutNames();
 }
 

@@ -132,7 +132,7 @@ void ObserveRecord(Observation* to) {
     to->steps[i].what = nullptr;
     CopyText(to->whats[i], sizeof to->whats[i], step.what);
     to->places[i].count = 0;
-    const schedule::Place& place = record.places[(record.first_step + i) % schedule::kMaxSteps];
+    const schedule::CodePlace& place = record.places[(record.first_step + i) % schedule::kMaxSteps];
     if (place.count != 0) CopyRaw(&to->places[i], &place, sizeof place);
   }
   to->step_count = static_cast<std::uint32_t>(kept);

@@ -46,7 +46,7 @@ struct Observation {
   schedule::Step steps[schedule::kMaxSteps];  // `what` is null here; see below
   char whats[schedule::kMaxSteps]
             [32];  // Step::what by value: a literal of a module that only the writer has loaded is gone with it
-  schedule::Place places[schedule::kMaxSteps];  // of the steps; counts are zero where nothing is known
+  schedule::CodePlace places[schedule::kMaxSteps];  // of the steps; counts are zero where nothing is known
   std::uint32_t stack_count;
   schedule::Stack stacks[schedule::kMaxStacks];  // what the scheduler noted; of a time-out, where the holder of the baton is
 };

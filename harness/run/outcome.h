@@ -24,8 +24,8 @@ struct Outcome {
   bool switches_lost = false;
   std::vector<Switch> switches;
   std::vector<TraceStep> trace;
-  std::vector<schedule::Place> places;  // of the trace's steps
-  std::vector<schedule::Stack> stacks;  // of what the scheduler found, and of a time-out
+  std::vector<schedule::CodePlace> places;  // of the trace's steps
+  std::vector<schedule::Stack> stacks;      // of what the scheduler found, and of a time-out
   schedule::Profile profile;
 
   bool lost = false;  // it was not run: the system refused a process, a pipe or a file; `detail` says which

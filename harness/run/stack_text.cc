@@ -106,9 +106,9 @@ std::string StacksText(std::span<const Stack> stacks) {
   return text;
 }
 
-std::vector<std::string> PlacesText(std::span<const schedule::Place> places) {
+std::vector<std::string> PlacesText(std::span<const schedule::CodePlace> places) {
   std::vector<std::string> texts;
-  for (const schedule::Place& place : places) {
+  for (const schedule::CodePlace& place : places) {
     const std::optional<Frame> frame = OwnFrame(FramesOf(std::span(place.frames, static_cast<std::size_t>(place.count)), false));
     texts.push_back(frame ? frame->place : "");
   }

@@ -51,7 +51,7 @@ struct Stack {
 
 // Where a thread stood when it gave the baton away in the middle of an operation: enough frames to get out of the locks of
 // CPython.
-struct Place {
+struct CodePlace {
   int count = 0;
   std::uintptr_t frames[20] = {};  // return addresses, innermost first
 };
@@ -68,7 +68,7 @@ struct Record {
   Profile profile;
   Switch switches[kMaxSwitches];
   Step steps[kMaxSteps];
-  Place places[kMaxSteps];      // of the step with the same index; only if stacks are kept (KeepStacks), else never written
+  CodePlace places[kMaxSteps];  // of the step with the same index; only if stacks are kept (KeepStacks), else never written
   std::size_t stack_count = 0;  // none, unless the scheduler itself found the failure
   Stack stacks[kMaxStacks];
 };

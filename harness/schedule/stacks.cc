@@ -55,7 +55,7 @@ int ReadFrames(std::uintptr_t* frames, int limit) {
   return walk.count;
 }
 
-void NotePlace(const Step& step, Place& place) {
+void NotePlace(const Step& step, CodePlace& place) {
   const bool stops = step.kind == StepKind::kSwitch && step.point != PointKind::kOp && step.point != PointKind::kEnd;
   place.count = stops || step.kind == StepKind::kWait ? ReadFrames(place.frames, static_cast<int>(std::size(place.frames))) : 0;
 }

@@ -141,7 +141,7 @@ int ReadFrames(std::uintptr_t* frames, int limit);
 // Appends the calling thread's stack to the record. Of a thread that waits: with what it waits for.
 void NoteStack(StackOf of, int thread);
 // The place of a step of the calling thread; empty if it is nowhere in an operation.
-void NotePlace(const Step& step, Place& place);
+void NotePlace(const Step& step, CodePlace& place);
 // Appends where `thread`, which may have gone on since, took `object`; nothing if that was not kept.
 void NoteTaken(int thread, const void* object);
 
