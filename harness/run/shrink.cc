@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -18,6 +20,9 @@ constexpr std::size_t kRunsPerSearch = 60;
 
 // Schedules by chance that are tried of each smaller program: two of each strategy.
 constexpr std::uint64_t kByChance = 8;
+
+// A case of so many switches may need fewer when operations change threads, but then at other places.
+constexpr std::size_t kFewSwitches = 4;
 
 // One kind of thing that a case has a number of.
 struct Part {
@@ -102,6 +107,7 @@ class Shrinker {
     std::vector<Case> programs = SmallerPrograms(best_);
     programs.push_back(best_);
     for (std::size_t thread = 1; thread < best_.threads.size(); ++thread) SwapThreads(programs.emplace_back(best_), 0, thread);
+    if (best_.switches.size() <= kFewSwitches) std::ranges::move(FewerSwitches(best_), std::back_inserter(programs));
     for (const Case& c : programs) {
       if (TakeOneOf(WithoutSwitches(c))) return true;
     }

@@ -219,6 +219,23 @@ TEST(ShrinkTest, AnotherScheduleIsLookedForWhenAnchorsMove) {
   EXPECT_EQ(small.switches[0].at, (Position{.operation = 0, .sync = 4}));
 }
 
+TEST(ShrinkTest, OperationsThatChangeThreadsMayNeedTheirSwitchElsewhere) {
+  Case c = Small();
+  c.granularity = Granularity::kSync;
+  c.threads = {{Op(1), Op(2)}, {Op(3)}};
+  c.switches = {{.thread = 0, .to = 1, .at = {.operation = 1}}, {.thread = 1, .to = 0, .at = {.operation = 0, .sync = 20}}};
+  const std::vector<std::vector<Operation>> moved = {{Op(1), Op(3)}, {Op(2)}};
+  const std::vector<Switch> elsewhere = {{.thread = 0, .to = 1, .at = {.operation = 1, .sync = 9}}};
+  const auto run = [&](const Case& tried) {
+    Trial trial{.fails = tried == c || (tried.threads == moved && tried.switches == elsewhere), .switches = tried.switches};
+    if (tried.threads == moved) trial.places = {{.thread = 0, .at = elsewhere[0].at}, {.thread = 1, .at = {.operation = 1}}};
+    return trial;
+  };
+  const Case small = Smallest(c, run);
+  EXPECT_EQ(small.threads, moved);
+  EXPECT_EQ(small.switches, elsewhere);
+}
+
 TEST(ShrinkTest, ASmallerProgramMayFailByChanceOnly) {
   Case c = Small();
   c.threads[0] = {Op(5), Op(1)};
