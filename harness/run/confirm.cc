@@ -149,15 +149,21 @@ bool Confirmer::Shrink(Confirmation& confirmation, bool& complete) {
 DecisiveSearch Confirmer::FindDecisive(const Confirmation& confirmation) {
   until_ = Clock::now() + limits_.why;
   const Case& c = confirmation.published;
+  DecisiveSearch search;
   for (std::size_t i = c.switches.size(); i-- > 0;) {
-    if (OutOfTime()) return {.found = std::nullopt, .complete = false};
+    search.complete = false;
+    if (OutOfTime()) return search;
     Case without = c;
     without.switches.erase(without.switches.begin() + static_cast<std::ptrdiff_t>(i));
     Outcome outcome = run_(without);
-    if (outcome.lost) return {.found = std::nullopt, .complete = false};
-    if (!outcome.Failed()) return {.found = Decisive{.index = i, .passing = std::move(outcome)}};
+    if (outcome.lost) return search;
+    search.complete = true;
+    const bool passes = !outcome.Failed();
+    if (passes || (!search.found && outcome.kind != confirmation.outcome.kind))
+      search.found = Decisive{.index = i, .without = std::move(outcome)};
+    if (passes) break;
   }
-  return {};
+  return search;
 }
 
 }  // namespace handoff

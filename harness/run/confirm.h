@@ -36,10 +36,10 @@ struct Confirmation {
   int executions = 0;     // cold ones
 };
 
-// The switch without which the case passes.
+// The switch without which the case passes, or fails in another way.
 struct Decisive {
   std::size_t index = 0;  // into Case::switches
-  Outcome passing;        // the run without it
+  Outcome without;        // of the run without it
 };
 
 struct DecisiveSearch {
@@ -65,7 +65,8 @@ class Confirmer {
   // the same signature. Whether it did. `complete`: whether nothing more can be left out, else the time was over.
   bool Shrink(Confirmation& confirmation, bool& complete);
 
-  // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back.
+  // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back: one without which it passes, else one
+  // without which it fails with another kind than the confirmation's outcome.
   DecisiveSearch FindDecisive(const Confirmation& confirmation);
 
  private:

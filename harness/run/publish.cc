@@ -69,8 +69,9 @@ std::string DescribeWithout(const Alphabet& alphabet, const Finding& finding, co
 std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const DecisiveSearch& search) {
   const Case& c = finding.recorded;
   if (search.found) {
-    return "It passes if " + DescribeWithout(alphabet, finding, c.switches[search.found->index]) +
-           ", and all other decisions stay the same.";
+    const Outcome& without = search.found->without;
+    return (without.Failed() ? "It fails otherwise (" + without.kind + ") if " : "It passes if ") +
+           DescribeWithout(alphabet, finding, c.switches[search.found->index]) + ", and all other decisions stay the same.";
   }
   if (c.strategy != Strategy::kListed) return "Not known: its schedule is not written as switches, which could be left out.";
   if (c.switches.empty()) {
@@ -231,6 +232,7 @@ void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& ou
   if (const char* why = std::getenv("HANDOFF_WHY"); why != nullptr && std::strcmp(why, "1") == 0) {
     Confirmation confirmation;
     confirmation.published = c;
+    confirmation.outcome = outcome;
     known.decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
   }
   Print(c, outcome, known, path);
