@@ -52,6 +52,8 @@ std::string Signature(const Finding& finding, const Alphabet& alphabet) {
     for (const Site& site : finding.sites) parts.push_back(SiteWord(site));
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    // Two threads in each other's way at one place are another bug than one thread in its own.
+    if (parts.size() == 1 && finding.sites.size() > 1 && HasCycle(finding)) parts.push_back(parts.front());
     return Join(finding.kind, parts);
   }
   if (finding.kind == "deadlock") {

@@ -3,9 +3,9 @@
 //
 //   races, lock inversions   kind--site--site, the sites sorted
 //   memory errors, signals   kind--site, of the failing access
-//   deadlocks                kind--site--site, where the threads of the cycle wait, or those that nobody could wake, sorted, each
-//   once;
-//                            without stacks the kinds of the objects waited for
+//   deadlocks                kind--site--site, where the threads of the cycle wait, or those that nobody could wake, sorted,
+//                            each once, but a cycle of several threads at one place twice; without stacks the kinds of the
+//                            objects waited for
 //   all others               kind--rule--operation, what is unknown left out; the operation is "end" behind the last one
 //
 // A site is module:function:access; of a wait, module:function:object.

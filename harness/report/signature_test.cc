@@ -51,7 +51,13 @@ TEST(Signature, ADeadlockWithStacksIsWhereItsThreadsWait) {
   std::swap(finding.sites[0], finding.sites[1]);
   EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Audit:mutex--deadlock:bank::Transfer:mutex");
   finding.sites[0].function = finding.sites[1].function;
-  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex") << "each once";
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex--deadlock:bank::Transfer:mutex")
+      << "not that of one thread that waits for itself";
+  finding.sites.pop_back();
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex");
+  finding.sites.push_back(finding.sites[0]);
+  finding.detail = "All threads that have not ended wait.";
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex") << "without a cycle each once";
 }
 
 TEST(Signature, AnOraclesFindingIsRuleAndOperation) {

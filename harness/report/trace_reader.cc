@@ -62,6 +62,8 @@ std::optional<Operation> FailingOperation(const Finding& finding) {
   return operations[at.operation];
 }
 
+bool HasCycle(const Finding& finding) { return Cycle(finding.detail) != 0; }
+
 std::vector<std::string> WaitedFor(const Finding& finding) {
   const ThreadSet cycle = Cycle(finding.detail);
   const LastSteps last = Last(finding.trace);

@@ -24,6 +24,9 @@ std::optional<Operation> FailingOperation(const Finding& finding);
 // the cycle where the scheduler found one ("Cycle: A -> B -> A." in the detail), since bystanders vary from case to case.
 std::vector<std::string> WaitedFor(const Finding& finding);
 
+// Whether the scheduler found a cycle of threads that wait for each other.
+bool HasCycle(const Finding& finding);
+
 // The thread that made the other access of a race, or freed the memory; -1 if the finding does not tell.
 int OtherThread(const Finding& finding);
 
