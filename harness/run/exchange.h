@@ -31,7 +31,7 @@ struct Observation {
   EndKind end;
   char kind[64];        // as in Finding::kind
   char rule[32];        // as in Finding::rule
-  char detail[1024];    // as in Finding::detail
+  char detail[2048];    // as in Finding::detail
   std::int32_t thread;  // the controlled thread that noticed, or -1: the driver
   Position at;          // where it stood
   // Copied from schedule::Record.
