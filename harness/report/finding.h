@@ -36,7 +36,9 @@ struct Finding {
   std::vector<Site> sites;       // of sanitizer reports: racing pair, or the failing access; of deadlocks: who waits
   std::string report;            // the sanitizer's own text, or stacks of the scheduler's; "" if none
   Case recorded;                 // the case that fails, in the form in which it is published
+  Site where;                    // where the failing thread stood, of what has no sites; function "" if unknown
   std::vector<TraceStep> trace;  // of the failing run, oldest first
+  std::size_t steps_lost = 0;    // not kept, behind the first schedule::kFirstSteps of the trace
   // Of each of its steps where the thread stood in the subject's code: "capsule.cc:12"; "" where that is unknown or follows from
   // the operation. Empty if nothing is known.
   std::vector<std::string> places;

@@ -59,6 +59,11 @@ TEST(FunctionName, ReleasesOfEveryAllocatorAreFrees) {
   EXPECT_FALSE(IsFree("malloc"));
 }
 
+TEST(FunctionName, WhatPausesAThreadIsPlumbing) {
+  for (const char* name : {"syscall", "pause", "sched_yield", "usleep", "asan_thread_start"})
+    EXPECT_TRUE(IsPlumbing(name)) << name;
+}
+
 TEST(FunctionName, CPythonsLocksOnlyWait) {
   for (const char* name : {"_PySemaphore_Wait", "PyMutex_Lock", "_PyCriticalSection_BeginSlow", "tstate_wait_attach"}) {
     EXPECT_TRUE(IsWaiting(name)) << name;

@@ -47,7 +47,9 @@ std::string WaitText(const TraceStep& step) {
 std::string FailureText(const Finding& finding) {
   std::string text = finding.kind;
   if (!finding.rule.empty()) text += ", rule " + finding.rule;
-  if (finding.sites.empty() || finding.sites[0].function.empty()) return text;
+  if (!finding.where.place.empty()) text += ", at " + finding.where.place;
+  // Of an inversion the first site is where the first of the locks is taken: all is well there.
+  if (finding.sites.empty() || finding.sites[0].function.empty() || finding.kind == "lock-order-inversion") return text;
   const Site& site = finding.sites[0];
   return text + ": " + (site.access.empty() ? "" : site.access + " ") + "in " + site.function;
 }
@@ -59,6 +61,9 @@ class RowWriter {
 
   std::vector<Row> Write() {
     for (const TraceStep& step : finding_.trace) {
+      const auto index = static_cast<std::size_t>(&step - finding_.trace.data());
+      if (index == schedule::kFirstSteps && finding_.steps_lost > 0)
+        rows_.push_back({.thread = -1, .text = "... " + std::to_string(finding_.steps_lost) + " steps were not kept ..."});
       if (step.thread < kMaxControlled) Add(step, &step == &finding_.trace.back());
     }
     if (finding_.kind == "deadlock") {
@@ -160,6 +165,7 @@ class RowWriter {
   void MarkWaiting() {
     std::array<bool, kMaxControlled> seen{};
     for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {  // NOLINT(modernize-loop-convert): std::views is not worth it
+      if (row->thread < 0) continue;
       bool& is_later = seen[static_cast<std::size_t>(row->thread)];
       row->marked = (row->kind == StepKind::kWait || row->kind == StepKind::kTimeout) && !is_later;
       is_later = is_later || row->kind != StepKind::kPoint;  // one that polls is before its next wait
@@ -187,6 +193,52 @@ class RowWriter {
   std::vector<Row> rows_;
   std::array<State, kMaxControlled> states_;
 };
+
+// A row without its numbers, by which the rounds of a loop are known again. Operations are no rounds, whatever their arguments.
+std::string ShapeOf(const Row& row, std::size_t index) {
+  if (row.kind == StepKind::kBegin) return std::to_string(index);
+  std::string shape(1, ThreadName(std::max(row.thread, 0)));
+  for (const char c : row.text) {
+    if (c < '0' || c > '9') shape += c;
+  }
+  return shape;
+}
+
+// How many times the `period` rows from `begin` on come one after the other.
+std::size_t Rounds(const std::vector<std::string>& shapes, std::size_t begin, std::size_t period) {
+  std::size_t end = begin + period;
+  while (end < shapes.size() && shapes[end] == shapes[end - period]) ++end;
+  return (end - begin) / period;
+}
+
+// Of the rounds of a loop the first one, how many follow, and the last one.
+std::vector<Row> Folded(const std::vector<Row>& rows) {
+  constexpr std::size_t kLongestRound = 12;
+  constexpr std::size_t kFewest = 4;
+  std::vector<std::string> shapes;
+  for (const Row& row : rows) shapes.push_back(ShapeOf(row, shapes.size()));
+  std::vector<Row> folded;
+  const auto copy = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) folded.push_back(rows[i]);
+  };
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t period = 1;
+    while (period <= kLongestRound && Rounds(shapes, i, period) < kFewest) ++period;
+    if (period > kLongestRound) {
+      copy(i, i + 1);
+      ++i;
+      continue;
+    }
+    const std::size_t rounds = Rounds(shapes, i, period);
+    copy(i, i + period);
+    const std::string what = period == 1 ? "this row" : "these " + std::to_string(period) + " rows";
+    folded.push_back(
+        {.thread = rows[i].thread, .text = "... " + what + " " + Plural(rounds - 2, "more time", "s") + ", and then ..."});
+    i += rounds * period;
+    copy(i - period, i);
+  }
+  return folded;
+}
 
 // Which rows of a long table are shown: both ends and what is marked.
 std::vector<bool> Shown(const std::vector<Row>& rows) {
@@ -226,9 +278,6 @@ void AddLine(std::size_t indent, bool marked, std::string_view text, std::string
 }
 
 void AddNotes(const Finding& finding, std::string& out) {
-  if (finding.trace.size() >= schedule::kMaxSteps) {
-    out += "  The trace begins in the middle: only its last " + std::to_string(finding.trace.size()) + " steps were kept.\n";
-  }
   if (finding.kind == "deadlock") {
     out += "  \">\" marks the waits that nobody ends.\n";
   } else if (OtherThread(finding) >= 0) {
@@ -246,7 +295,7 @@ std::string Interleaving(const Finding& finding, const Alphabet& alphabet) {
   if (finding.trace.empty())
     return "  No trace: the run ended before its first step, or the strategy `free` controlled nothing.\n";
   constexpr std::size_t kMargin = 2;
-  const std::vector<Row> rows = RowWriter(finding, alphabet).Write();
+  const std::vector<Row> rows = Folded(RowWriter(finding, alphabet).Write());
   const std::size_t threads = ThreadCount(finding, rows);
   const std::size_t distance = ColumnDistance(rows, threads, kMargin);
   std::string out;

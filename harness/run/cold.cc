@@ -50,7 +50,8 @@ void Forget(Observation& observation) {
   observation.end = EndKind::kNone;
   observation.kind[0] = observation.rule[0] = observation.detail[0] = '\0';
   observation.hash = observation.decisions = 0;
-  observation.switch_count = observation.switches_lost = observation.step_count = observation.stack_count = 0;
+  observation.switch_count = observation.switches_lost = observation.step_count = observation.steps_lost =
+      observation.stack_count = 0;
 }
 
 Outcome Lost(const char* what) {

@@ -1,6 +1,7 @@
 #include "harness/run/cold.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <shared_mutex>
+#include <utility>
 
 #include "harness/oracle/verdict.h"
 #include "harness/run/describe.h"
@@ -179,6 +182,79 @@ TEST_F(ColdTest, OnlyWhatNobodyCouldEndIsTheSiteOfADeadlockWithoutACycle) {
   ASSERT_EQ(outcome.sites.size(), 1U) << outcome.text;
   EXPECT_EQ(outcome.sites[0].thread, 0);
   EXPECT_EQ(outcome.sites[0].access, "condition variable");
+}
+
+TEST_F(ColdTest, OfSeveralReadersOnlyTheLastToComeIsSaidToHaveTakenTheLock) {
+  static std::shared_mutex lock;
+  Case c = SmallCase();
+  c.threads.push_back({{.code = 0}});
+  std::swap(c.threads[1], c.threads[2]);  // A and C read, B writes
+  c.switches = {{.thread = 0, .to = 2, .at = {.operation = 2}}};
+  subject_.on_apply = [](int thread, const Operation& operation) {
+    if (operation.code == 1) return;
+    if (thread == 1) return lock.lock();
+    lock.lock_shared();
+  };
+  const Outcome outcome = ColdRunner(executor_, subject_, *exchange_, -1).Run(c, 5);
+  ASSERT_EQ(outcome.kind, "deadlock");
+  for (const schedule::Stack& stack : outcome.stacks) {
+    if (stack.of == schedule::StackOf::kTook) EXPECT_EQ(stack.thread, 2) << outcome.detail;
+  }
+  EXPECT_NE(outcome.detail.find("held by C"), std::string::npos) << outcome.detail;
+}
+
+#ifdef __x86_64__
+// Says that its caller's frame lies where rbp points, and lets rbp point nowhere.
+asm(".text\n"
+    "handoff_test_badly_unwound:\n"
+    ".cfi_startproc\n"
+    "pushq %rbp\n"
+    "movq $16, %rbp\n"
+    ".cfi_def_cfa rbp, 16\n"
+    "call *%rdi\n"
+    "popq %rbp\n"
+    "retq\n"
+    ".cfi_endproc\n");
+extern "C" void handoff_test_badly_unwound(void (*call)());
+
+TEST_F(ColdTest, WrongUnwindInformationCostsFramesOnly) {
+  const Outcome outcome = Run([](int thread, const Operation&) {
+    if (thread == 0)
+      handoff_test_badly_unwound([] {
+        for (;;) pause();
+      });
+  });
+  EXPECT_EQ(outcome.kind, "deadlock") << outcome.text;
+  ASSERT_FALSE(outcome.stacks.empty());
+  EXPECT_GT(outcome.stacks[0].count, 1);
+}
+#endif
+
+TEST_F(ColdTest, ALivelockTellsWhereAllThreadsStand) {
+  static std::mutex one;
+  static std::mutex other;
+  const Outcome outcome = Run([](int thread, const Operation& operation) {
+    if (operation.code == 1) return;
+    (thread == 0 ? one : other).lock();
+    sched_yield();
+    while (!(thread == 0 ? other : one).try_lock()) sched_yield();
+  });
+  ASSERT_EQ(outcome.kind, "livelock") << outcome.text;
+  EXPECT_EQ(outcome.stacks.size(), 2U);
+  EXPECT_GT(outcome.steps_lost, 0U);
+  EXPECT_EQ(outcome.trace[0].kind, schedule::StepKind::kBegin) << "the beginning is kept";
+  if (SanitizerName() == "none") return;
+  EXPECT_EQ(outcome.where.place.substr(0, 13), "cold_test.cc:") << outcome.text;
+}
+
+TEST_F(ColdTest, AVerdictTellsWhereItsThreadStood) {
+  const Outcome outcome = Run([](int thread, const Operation& operation) {
+    if (thread == 0 && operation.code == 1) oracle::Fail("protocol", "R1", "planted");
+  });
+  ASSERT_EQ(outcome.kind, "protocol");
+  ASSERT_EQ(outcome.stacks.size(), 1U);
+  EXPECT_EQ(outcome.stacks[0].thread, 0);
+  if (SanitizerName() != "none") EXPECT_EQ(outcome.where.place.substr(0, 13), "cold_test.cc:") << outcome.text;
 }
 
 TEST_F(ColdTest, RepeatsAreCheckedInTheSameChild) {

@@ -1,6 +1,7 @@
 // Built targets end as they should, whatever is found and wherever: on a fiber, on a thread of the program, on a thread that it
 // created, on the main thread. Each end is a non-empty file and an exit code, and the file fails again in a fresh process.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <string>
@@ -231,6 +232,22 @@ TEST(OutputTest, TheFileIsNamedEvenIfStandardErrorIsClosed) {
   EXPECT_EQ(end.code, kExitFinding);
   ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
   EXPECT_EQ(LineAfter(end.output, "Test unit written to "), fuzz.Folder() + fuzz.Files()[0]) << end.output;
+}
+
+// A symbolizer that cannot start, or dies: writing to it must not end the process that has a finding to tell.
+TEST(SymbolizerTest, OneThatEndsAtOnceCostsNamesOnly) {
+  const std::string folder = FolderWithFile("llvm-symbolizer", "#!/bin/sh\nexit 3\n");
+  ASSERT_EQ(chmod((folder + "llvm-symbolizer").c_str(), 0755), 0);
+  for (int i = 0; i < 3; ++i) {
+    Variables variables = With(HANDOFF_TSAN != 0 ? "unlocked" : "pointer_kept", "fiber");
+    variables[HANDOFF_TSAN != 0 ? "TSAN_OPTIONS" : "ASAN_OPTIONS"] = "external_symbolizer_path=" + folder + "llvm-symbolizer";
+    TargetProcess fuzz(HANDOFF_TSAN != 0 ? "canary_data_race" : "canary_use_after_free", {"-seed=1"}, variables);
+    const Ended end = fuzz.Wait();
+    EXPECT_EQ(end.code, kExitFinding) << end.output;
+    ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
+    EXPECT_FALSE(ReadAll(fuzz.Folder() + fuzz.Files()[0]).empty());
+    EXPECT_NE(end.output.find("\nFINDING\n"), std::string::npos) << end.output;
+  }
 }
 
 TEST(MergeTest, FailingInputsArePassedOver) {

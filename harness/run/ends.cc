@@ -102,7 +102,10 @@ const char* FileOf(EndKind end) {
   LeaveAtOnce(CodeOf(end));
 }
 
-void HandleVerdict(const oracle::Verdict& verdict) { End(EndKind::kFinding, verdict.kind, verdict.rule, verdict.detail); }
+void HandleVerdict(const oracle::Verdict& verdict) {
+  schedule::KeepOwnStack();
+  End(EndKind::kFinding, verdict.kind, verdict.rule, verdict.detail);
+}
 
 void HandleFailure(schedule::FailureKind kind, const char* text) {
   const char* name = "harness";
@@ -125,17 +128,19 @@ void ObserveRecord(Observation* to) {
   to->switch_count = static_cast<std::uint32_t>(record.switch_count);
   CopyRaw(&to->profile, &record.profile, sizeof to->profile);
   CopyRaw(to->switches, record.switches, record.switch_count * sizeof(Switch));
-  const std::size_t kept = record.step_count - record.first_step;
+  const std::size_t kept = record.step_count - record.steps_lost;
   for (std::size_t i = 0; i < kept; ++i) {
-    const schedule::Step& step = record.steps[(record.first_step + i) % schedule::kMaxSteps];
+    const std::size_t slot = schedule::StepSlot(i < schedule::kFirstSteps ? i : i + record.steps_lost);
+    const schedule::Step& step = record.steps[slot];
     CopyRaw(&to->steps[i], &step, sizeof step);
     to->steps[i].what = nullptr;
     CopyText(to->whats[i], sizeof to->whats[i], step.what);
     to->places[i].count = 0;
-    const schedule::CodePlace& place = record.places[(record.first_step + i) % schedule::kMaxSteps];
+    const schedule::CodePlace& place = record.places[slot];
     if (place.count != 0) CopyRaw(&to->places[i], &place, sizeof place);
   }
   to->step_count = static_cast<std::uint32_t>(kept);
+  to->steps_lost = static_cast<std::uint32_t>(record.steps_lost);
   if (record.stack_count == 0) return;  // a time-out brings its own
   CopyRaw(to->stacks, record.stacks, record.stack_count * sizeof(schedule::Stack));
   to->stack_count = static_cast<std::uint32_t>(record.stack_count);

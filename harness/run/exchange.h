@@ -41,6 +41,7 @@ struct Observation {
   std::uint32_t switch_count;
   std::uint32_t switches_lost;
   std::uint32_t step_count;  // kept ones, oldest first
+  std::uint32_t steps_lost;  // behind the first schedule::kFirstSteps of them
   schedule::Profile profile;
   Switch switches[kMaxSwitches];
   schedule::Step steps[schedule::kMaxSteps];  // `what` is null here; see below

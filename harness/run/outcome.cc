@@ -49,9 +49,12 @@ void Refine(Outcome& outcome) {
   outcome.text = std::move(report->text);
 }
 
+// Of what no sanitizer reports. What the process printed comes behind.
 void UseStacks(Outcome& outcome) {
   if (outcome.kind == "deadlock") outcome.sites = WaitSites(outcome.stacks);
-  if (std::string text = StacksText(outcome.stacks); !text.empty()) outcome.text = std::move(text);
+  if (outcome.kind != "deadlock") outcome.where = StandSite(outcome.stacks);
+  std::string text = StacksText(outcome.stacks);
+  if (!text.empty()) outcome.text = std::move(text) + (outcome.end == EndKind::kTimeout ? "" : outcome.text);
 }
 
 }  // namespace
@@ -69,13 +72,14 @@ Outcome ReadObservation(const Observation& observation, std::string text) {
   outcome.decisions = observation.decisions;
   outcome.switches_lost = observation.switches_lost != 0;
   outcome.switches.assign(observation.switches, observation.switches + observation.switch_count);
+  outcome.steps_lost = observation.steps_lost;
   outcome.trace.assign(observation.steps, observation.steps + observation.step_count);
   for (std::size_t i = 0; i < outcome.trace.size(); ++i) outcome.trace[i].what = Keep(observation.whats[i]);
   outcome.places.assign(observation.places, observation.places + observation.step_count);
   outcome.stacks.assign(observation.stacks, observation.stacks + observation.stack_count);
   outcome.profile = observation.profile;
   if (outcome.Failed()) Refine(outcome);
-  if (outcome.Failed() && !outcome.stacks.empty()) UseStacks(outcome);
+  if (outcome.Failed() && outcome.sites.empty() && !outcome.stacks.empty()) UseStacks(outcome);
   return outcome;
 }
 

@@ -24,6 +24,8 @@ struct Outcome {
   bool switches_lost = false;
   std::vector<Switch> switches;
   std::vector<TraceStep> trace;
+  std::size_t steps_lost = 0;               // as in Finding
+  Site where;                               // as in Finding
   std::vector<schedule::CodePlace> places;  // of the trace's steps
   std::vector<schedule::Stack> stacks;      // of what the scheduler found, and of a time-out
   schedule::Profile profile;

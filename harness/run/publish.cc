@@ -16,6 +16,7 @@
 #include "harness/report/signature.h"
 #include "harness/run/artifact.h"
 #include "harness/run/describe.h"
+#include "harness/run/ends.h"
 #include "harness/run/stack_text.h"
 
 // Defined by the linker for targets of other projects (handoff_target in kinds.cmake), which scripts/handoff does not know.
@@ -138,6 +139,8 @@ Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
   finding.report = outcome.text;
   finding.recorded = c;
   finding.trace = outcome.trace;
+  finding.steps_lost = outcome.steps_lost;
+  finding.where = outcome.where;
   finding.trace_hash = outcome.hash;
   finding.thread = outcome.thread;
   finding.at = outcome.at;
@@ -183,7 +186,20 @@ static bool WriteCase(const Case& c, Answer answer, Exchange& exchange, bool& ou
   return true;
 }
 
+namespace {
+// Ends this process, by the alarm's default action, when it takes far longer than anybody waits for an answer: all that it does
+// is bounded, but for a symbolizer that hangs.
+class Limit {
+ public:
+  explicit Limit(int confirm_seconds) { alarm(static_cast<unsigned>(3 * kAnswerSeconds + confirm_seconds)); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+  ~Limit() { alarm(0); }
+};
+}  // namespace
+
 void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
+  const Limit limit(options_.confirm_seconds);
   Case original;
   exchange.answer = Answer::kNotWritten;
   exchange.kept = static_cast<std::uint32_t>(Answer::kNone);
@@ -217,6 +233,7 @@ void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const 
 }
 
 void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
+  const Limit limit(options_.confirm_seconds);
   Case original;
   if (!ReadRequest(exchange, original)) return;
   runner.ForgetCaller();

@@ -1,5 +1,6 @@
 // Signal handlers and the watchdog, below libc and the sanitizers: see InstallSignals.
 #include <fcntl.h>
+#include <poll.h>
 #include <ucontext.h>
 #include <unwind.h>
 #include <cerrno>
@@ -65,6 +66,7 @@ int IndexOf(int signal) {
 }
 
 void OnFatal(int signal, siginfo_t* info, void* context) {
+  schedule::LeaveUnwinder();
   const int i = IndexOf(signal);
   const KernelAction& sanitizer = sanitizer_actions[i];
   const bool can_report = (sanitizer.flags & SA_SIGINFO) != 0 && sanitizer.handler > 1;
@@ -82,6 +84,16 @@ void OnFatal(int signal, siginfo_t* info, void* context) {
 void OnInterruption(int, siginfo_t*, void*) {
   if (ends.ending != 0) EndAtOnce("unconfirmed", kExitInterrupted);
   End(EndKind::kInterrupted, "interrupted", "", "");
+}
+
+// Written to a reader that is gone. If it was the sanitizer's symbolizer, there is a report to be made without names, or
+// libFuzzer's line about a function; but who prints between two executions and has nobody left to tell may as well end.
+void OnPipe(int, siginfo_t*, void*) {
+  pollfd errors = {.fd = 2, .events = 0, .revents = 0};
+  timespec no_time = {};
+  const bool gone = RawSyscall(SYS_ppoll, Word(&errors), 1, Word(&no_time), 0, 0) == 1 && (errors.revents & POLLERR) != 0;
+  const bool between = ends.place.role == Role::kWarm && !ends.running && ends.ending == 0 && ends.report_since == 0;
+  if (gone && between) End(EndKind::kInterrupted, "interrupted", "", "");
 }
 
 struct Walk {
@@ -167,7 +179,7 @@ void SignalEveryOtherThread(int signal) {
 int Holder() {
   const schedule::Record& record = schedule::CurrentRecord();
   if (record.step_count == 0) return -1;
-  const schedule::Step& last = record.steps[(record.step_count - 1) % schedule::kMaxSteps];
+  const schedule::Step& last = record.steps[schedule::StepSlot(record.step_count - 1)];
   if (last.kind == schedule::StepKind::kExit) return -1;  // nobody was left to switch to
   return last.kind == schedule::StepKind::kSwitch ? last.to : last.thread;
 }
@@ -257,6 +269,7 @@ void InstallSignals() {
   sanitizer_actions_known = true;
   SetAction(SIGINT, OnInterruption);
   SetAction(SIGTERM, OnInterruption);
+  SetAction(SIGPIPE, OnPipe);
   SetAction(SIGALRM, OnAlarm);
   SetAction(SIGURG, OnStackRequest);
   StartTimer();
@@ -266,6 +279,7 @@ void IgnoreInterruption() {
   const KernelAction ignore = {.handler = 1, .flags = 0, .restorer = nullptr, .mask = 0};
   RawSyscall(SYS_rt_sigaction, SIGINT, Word(&ignore), 0, kMaskBytes);
   RawSyscall(SYS_rt_sigaction, SIGTERM, Word(&ignore), 0, kMaskBytes);
+  RawSyscall(SYS_rt_sigaction, SIGPIPE, Word(&ignore), 0, kMaskBytes);  // a symbolizer that has died
 }
 
 }  // namespace handoff

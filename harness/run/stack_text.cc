@@ -45,7 +45,8 @@ Lines FramesOf(std::span<const std::uintptr_t> addresses, bool struck) {
   if (__sanitizer_symbolize_pc == nullptr) return frames;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     for (const std::string& line : LinesOf(addresses[i] - (i == 0 && struck ? 0 : 1))) {
-      if (frames.empty() && line.starts_with("handoff::schedule::")) continue;
+      const bool ours = line.starts_with("handoff::schedule::") || line.find("::HandleVerdict(") != std::string::npos;
+      if (frames.empty() && ours) continue;
       frames.push_back("#" + std::to_string(frames.size()) + " " + line);
     }
   }
@@ -113,6 +114,13 @@ std::vector<std::string> PlacesText(std::span<const schedule::CodePlace> places)
     texts.push_back(frame ? frame->place : "");
   }
   return texts;
+}
+
+Site StandSite(std::span<const Stack> stacks) {
+  for (const Stack& stack : stacks) {
+    if (stack.of == StackOf::kStands && stack.decisive) return SiteOf(stack);
+  }
+  return {};
 }
 
 std::vector<Site> WaitSites(std::span<const Stack> stacks) {

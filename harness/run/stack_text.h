@@ -19,6 +19,9 @@ std::string StacksText(std::span<const schedule::Stack> stacks);
 // "bank.cc:7" for each place, the innermost one that is neither the harness's nor a library's; "" where none is known.
 std::vector<std::string> PlacesText(std::span<const schedule::CodePlace> places);
 
+// Where the thread that failed stood; without a function if that is not known.
+Site StandSite(std::span<const schedule::Stack> stacks);
+
 // Where the decisive ones of the threads that wait do so (Site); empty if of no such thread a function is known.
 std::vector<Site> WaitSites(std::span<const schedule::Stack> stacks);
 

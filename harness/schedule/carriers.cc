@@ -206,7 +206,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   Record& record = state.record;
   record.hash = 0xCBF29CE484222325ULL;
   record.decisions = record.accesses = 0;
-  record.switch_count = record.first_step = record.step_count = 0;
+  record.switch_count = record.steps_lost = record.step_count = 0;
   record.switches_lost = false;
   record.stack_count = 0;
   record.profile.steps = 0;

@@ -1,4 +1,5 @@
-// Why nobody can run: who waits for what, who could end it, and the cycle where there are owners.
+// Why nobody can run: who waits for what, who could end it, and the cycle where there are owners. And who waits while one goes
+// round in a loop.
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
@@ -118,24 +119,22 @@ ThreadSet WithoutOwner() {
   return found;
 }
 
-// Each waiting thread says where it stands, on its own stack, and hands the baton back. One that pauses for ever does not.
-void AskWaiting(int current, ThreadSet decisive) {
+// `current` and each thread that is parked say where they stand, each on its own stack, and hand the baton back.
+void AskAll(int current, StackOf of, ThreadSet decisive) {
   Record& record = state.record;
   for (int i = 0; i < state.count; ++i) {
-    if (!Waits(i)) continue;
     const std::size_t before = record.stack_count;
-    if (i == current) {
-      NoteStack(StackOf::kWaits, i);
-    } else if (state.threads[i].waits_on != WaitOn::kForever) {
+    if (i == current && state.threads[i].state != ThreadState::kDone) {
+      NoteStack(of, i);
+    } else if (i != current && state.threads[i].parked) {
       state.asker = current;
       HandOver(current, i);
     }
-    const int owner = OwnerOf(state.threads[i]);
+    const int owner = Waits(i) ? OwnerOf(state.threads[i]) : -1;
     if (owner >= 0) NoteTaken(owner, state.threads[i].object);
     for (std::size_t k = before; k < record.stack_count; ++k) record.stacks[k].decisive = Has(decisive, i);
   }
 }
-
 }  // namespace
 
 const char* WaitName(WaitOn on) {
@@ -181,8 +180,21 @@ void FailDeadlock(int current) {
     if (Waits(i)) cycle = AddCycle(i);
   }
   while (length > 0 && text[length - 1] == ' ') text[--length] = '\0';
-  AskWaiting(current, cycle != 0 ? cycle : WithoutOwner());
+  AskAll(current, StackOf::kWaits, cycle != 0 ? cycle : WithoutOwner());
   Fail(FailureKind::kDeadlock, text);
+}
+
+void FailLivelock(int current) {
+  length = 0;
+  Add("expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). Look at what it "
+      "waits "
+      "for in a loop. ");
+  for (int i = 0; i < state.count; ++i) {
+    if (Waits(i)) AddWaiter(i);
+  }
+  while (length > 0 && text[length - 1] == ' ') text[--length] = '\0';
+  AskAll(current, StackOf::kStands, Only(current));
+  Fail(FailureKind::kLivelock, text);
 }
 
 }  // namespace handoff::schedule

@@ -27,7 +27,7 @@ struct Owned {
   std::uint32_t run;
   Owner owner;
   ThreadSet readers;  // of a read-write lock, so that one that still reads is named
-  TakenAt taken;      // by the first owner, if lock stacks are kept
+  TakenAt taken;      // if stacks are kept
 };
 Owned owners[kSlots];
 
@@ -78,10 +78,13 @@ Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
   Owned* entry = Find(object);
   if (entry == nullptr) return nullptr;
   if (entry->run != run) *entry = Owned{object, run, Owner{}, 0, {}};
+  const bool again = entry->owner.depth > 0 && entry->owner.thread == thread;
   entry->owner.thread = thread;
   entry->owner.kind = kind;
-  if (entry->owner.depth == 0 && state.keeps_stacks)
+  if (!again && state.keeps_stacks) {
+    entry->taken.thread = thread;
     entry->taken.count = ReadFrames(entry->taken.frames, static_cast<int>(std::size(entry->taken.frames)));
+  }
   ++entry->owner.depth;
   if (kind == WaitOn::kReadLock) entry->readers |= Only(thread);
   return &entry->owner;

@@ -9,8 +9,14 @@
 
 namespace handoff::schedule {
 
-// Steps kept for the trace; an execution with more keeps the last ones (a finding is at the end).
+// Steps kept for the trace. An execution with more keeps the first ones, where a loop is entered, and the last ones, where the
+// finding is.
 inline constexpr std::size_t kMaxSteps = 4096;
+inline constexpr std::size_t kFirstSteps = 1024;
+// Where step number `n` is kept.
+static constexpr std::size_t StepSlot(std::size_t n) {
+  return n < kFirstSteps ? n : kFirstSteps + (n - kFirstSteps) % (kMaxSteps - kFirstSteps);
+}
 
 enum class StepKind : std::uint8_t { kBegin, kEnd, kPoint, kSwitch, kWait, kTimeout, kCreate, kExit };
 
@@ -63,8 +69,8 @@ struct Record {
   std::uint64_t accesses = 0;  // instrumented accesses of controlled threads
   std::size_t switch_count = 0;
   bool switches_lost = false;  // more than kMaxSwitches: the run cannot be written as `listed`
-  std::size_t first_step = 0;  // the oldest one kept; step number n is at n % kMaxSteps
-  std::size_t step_count = 0;  // the number behind the newest one
+  std::size_t steps_lost = 0;  // those right behind the first kFirstSteps
+  std::size_t step_count = 0;  // the number behind the newest one; step number n is at StepSlot(n)
   Profile profile;
   Switch switches[kMaxSwitches];
   Step steps[kMaxSteps];

@@ -89,12 +89,15 @@ int Decide(PointKind kind, int current) {
 // Hands the baton from `current`, which is on this OS thread, to `next`, and returns when `current` holds it again.
 void MoveTo(int current, int next) {
   if (next == current) return;
-  state.threads[current].quiet = 0;
+  Thread& thread = state.threads[current];
+  thread.quiet = 0;
+  thread.parked = true;
   HandOver(current, next);
   while (state.asker >= 0) {  // it does not go on: it is only asked where it stands
-    NoteStack(StackOf::kWaits, current);
+    NoteStack(thread.state == ThreadState::kWaiting ? StackOf::kWaits : StackOf::kStands, current);
     HandOver(current, state.asker);
   }
+  thread.parked = false;
   SetSelf(current);
 }
 
@@ -125,10 +128,7 @@ void CountPoint(int id) {
       SetWaiting(id, state.now);
       FailDeadlock(id);
     }
-    Fail(
-        FailureKind::kLivelock,
-        "expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). Look at what it "
-        "waits for in a loop");
+    FailLivelock(id);
   }
 }
 
@@ -186,10 +186,11 @@ Position Where(int thread) {
 const Record& CurrentRecord() { return state.record; }
 
 // Step number `back` before the next one; only as far as they are kept.
-static Step& Before(std::size_t back) { return state.record.steps[(state.record.step_count - back) % kMaxSteps]; }
+static Step& Before(std::size_t back) { return state.record.steps[StepSlot(state.record.step_count - back)]; }
 
+// The object may be another one: CPython waits on a new semaphore each time.
 static bool SameButForPlace(const Step& a, const Step& b) {
-  return a.kind == b.kind && a.thread == b.thread && a.to == b.to && a.object == b.object && a.what == b.what;
+  return a.kind == b.kind && a.thread == b.thread && a.to == b.to && a.what == b.what;
 }
 
 // How many steps back the same thread timed out likewise, after the same steps; 0 if it did not. A thread that polls would fill
@@ -197,7 +198,7 @@ static bool SameButForPlace(const Step& a, const Step& b) {
 static std::size_t RoundEndedBy(const Step& step) {
   constexpr std::size_t kLongestRound = 8;
   if (step.kind != StepKind::kTimeout) return 0;
-  const std::size_t kept = state.record.step_count - state.record.first_step;
+  const std::size_t kept = state.record.step_count - state.record.steps_lost;
   for (std::size_t length = 2; length <= kLongestRound && 2 * length <= kept + 1; ++length) {
     const StepKind between = Before(length - 1).kind;
     if (between == StepKind::kBegin || between == StepKind::kEnd) return 0;  // another operation
@@ -216,8 +217,8 @@ void AddStep(const Step& step) {
     ++Before(1).times;
     return;
   }
-  if (record.step_count - record.first_step == kMaxSteps) ++record.first_step;
-  const std::size_t at = record.step_count++ % kMaxSteps;
+  if (record.step_count - record.steps_lost == kMaxSteps) ++record.steps_lost;
+  const std::size_t at = StepSlot(record.step_count++);
   record.steps[at] = step;
   if (state.keeps_stacks) NotePlace(step, record.places[at]);
 }

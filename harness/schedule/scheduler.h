@@ -49,6 +49,14 @@ inline constexpr std::int64_t kSpinAccesses = 100'000;
 // case once. Any thread, while no execution runs.
 void KeepStacks();
 
+// Keeps the calling thread's stack in the record, if it is a controlled one: for who notices a failure in the middle of an
+// operation.
+void KeepOwnStack();
+
+// Called by the handler of fatal signals: if the calling thread faulted while the scheduler read its stack, goes back there and
+// does not return.
+void LeaveUnwinder();
+
 // Runs one execution of a program with `operations[t]` operations on thread t and returns when all its threads have ended. Called
 // by one driver thread at a time, which is not controlled itself. The record is the scheduler's own and valid until the next Run;
 // the plan is borrowed until then.

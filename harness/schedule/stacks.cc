@@ -7,6 +7,9 @@
 namespace handoff::schedule {
 namespace {
 
+void* out_of_unwinder[5];
+__thread bool unwinds = false;
+
 struct Walk {
   std::uintptr_t* frames;  // the caller's
   int count;
@@ -42,22 +45,39 @@ Stack* NewStack(StackOf of, int thread) {
 void KeepStacks() { state.keeps_stacks = true; }
 
 // The unwinder is the compiler's: functions of libc and of its C++ library keep no frame pointers. It has locks of its own, which
-// must not be where threads switch.
+// must not be where threads switch. Unwind information that is wrong (assembly by hand, code made at run time) leads it to where
+// there is no stack: what it found before is kept.
 int ReadFrames(std::uintptr_t* frames, int limit) {
   const int me = Self();
   const std::int64_t budget = handoff_budget;
   SetSelf(-1);
   handoff_budget = 0;
-  Walk walk = {.frames = frames, .count = 0, .limit = limit};
-  _Unwind_Backtrace(AddFrame, &walk);
+  static Walk walk;  // static: read after a jump. Whoever reads holds the baton
+  walk = {.frames = frames, .count = 0, .limit = limit};
+  if (__builtin_setjmp(out_of_unwinder) == 0) {
+    unwinds = true;
+    _Unwind_Backtrace(AddFrame, &walk);
+  }
+  unwinds = false;
   handoff_budget = budget;
   SetSelf(me);
   return walk.count;
 }
 
+void KeepOwnStack() {
+  if (Self() >= 0 && state.record.stack_count == 0) NoteStack(StackOf::kStands, Self());
+}
+
+void LeaveUnwinder() {
+  if (unwinds) __builtin_longjmp(out_of_unwinder, 1);
+}
+
 void NotePlace(const Step& step, CodePlace& place) {
+  // One that goes round in a loop has been seen often enough: 20,000 rounds would take a fifth of a second.
+  constexpr std::uint32_t kEnough = 200;
   const bool stops = step.kind == StepKind::kSwitch && step.point != PointKind::kOp && step.point != PointKind::kEnd;
-  place.count = stops || step.kind == StepKind::kWait ? ReadFrames(place.frames, static_cast<int>(std::size(place.frames))) : 0;
+  const bool wanted = (stops || step.kind == StepKind::kWait) && state.threads[step.thread].points < kEnough;
+  place.count = wanted ? ReadFrames(place.frames, static_cast<int>(std::size(place.frames))) : 0;
 }
 
 void NoteStack(StackOf of, int thread) {
@@ -66,7 +86,8 @@ void NoteStack(StackOf of, int thread) {
 
 void NoteTaken(int thread, const void* object) {
   const TakenAt* taken = FindTaken(object);
-  Stack* stack = taken != nullptr ? NewStack(StackOf::kTook, thread) : nullptr;
+  // Of two readers the other one may have been the last to come.
+  Stack* stack = taken != nullptr && taken->thread == thread ? NewStack(StackOf::kTook, thread) : nullptr;
   if (stack == nullptr) return;
   stack->object = ObjectNumber(object);
   stack->count = taken->count;

@@ -48,6 +48,7 @@ struct Thread {
   ThreadState state = ThreadState::kAbsent;
   bool signalled = false;  // the last wait ended because of a Wake, not of its time limit
   bool created = false;    // by a controlled thread, inside the run
+  bool parked = false;     // in the middle of its operations: it can be asked where it stands
   WaitOn waits_on = WaitOn::kNothing;
   std::uint16_t paused = 0;            // depth of Pause
   const void* object = nullptr;        // waited for; identity only
@@ -69,7 +70,7 @@ struct State {
   int count = 0;                               // threads of this execution, created ones included
   int alive = 0;                               // of those, not ended and not paused for ever
   int holder = -1;
-  int asker = -1;                   // the thread that has found a deadlock and asks those that wait where they stand
+  int asker = -1;                   // the thread that has found a deadlock or livelock and asks the others where they stand
   ThreadSet ready = 0;              // whose state is kReady
   ThreadSet timed = 0;              // whose state is kWaiting, with a limit
   Strategy* strategy = nullptr;     // static object
@@ -82,7 +83,7 @@ struct State {
   std::uint64_t tickets = 0;
   Nanoseconds now = 0;
   bool keeps_stacks = false;  // see KeepStacks
-  Profiler profiler;  // of a pilot run
+  Profiler profiler;          // of a pilot run
   Record record;
 };
 extern State state;
@@ -133,6 +134,9 @@ void AddStep(const Step& step);
 // Explains why nobody can run (deadlock.cc) and fails. `current` is the calling thread, which waits, has ended or pauses.
 [[noreturn]] void FailDeadlock(int current);
 
+// An operation of `current`, the calling thread, does not end.
+[[noreturn]] void FailLivelock(int current);
+
 // Gives the baton to `next` and parks `current`, the calling thread; returns when it holds the baton again.
 void HandOver(int current, int next);
 
@@ -159,8 +163,9 @@ struct Owner {
   WaitOn kind = WaitOn::kNothing;
 };
 
-// Where a lock was taken.
+// Where a lock was taken, by its last owner: of readers who share it the last to come.
 struct TakenAt {
+  int thread = -1;
   int count = 0;
   std::uintptr_t frames[16] = {};
 };
