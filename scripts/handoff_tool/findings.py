@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import time
@@ -32,6 +33,10 @@ class Origin:
     confirmed: bool = True
     seen: int = 1  # how many times a campaign ran into it
     build: str = ""  # build_of() when it was found
+
+
+_TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Origin)} | {"found": str}  # of what META holds
+_TYPE_NAMES = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def folder_name(signature: str) -> str:
@@ -110,13 +115,36 @@ def _moved(report: str, case: Path, place: Path) -> str:
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    """What lies beside a file may be anybody's: only what has the type that we write counts."""
+    """For those who only write: what lies beside a file may be anybody's, and only what has the type that we write counts."""
     try:
         facts = json.loads((folder / META).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # the last: brackets in brackets
         return {}
-    types = {field.name: type(field.default) for field in fields(Origin)} | {"found": str}
-    return {name: value for name, value in facts.items() if type(value) is types.get(name)} if isinstance(facts, dict) else {}
+    return {name: value for name, value in facts.items() if type(value) is _TYPES.get(name)} if isinstance(facts, dict) else {}
+
+
+def _odd_meta(folder: Path) -> str:
+    """What is found where a replay expects how a case is run; "" if that can be read, or if there is nothing at all."""
+    path = folder / META
+    if not os.path.lexists(path):
+        return ""
+    if not path.is_file():
+        return "a folder" if path.is_dir() else "no file"
+    try:
+        text = path.read_text()
+        facts = json.loads(text)
+    except OSError as error:
+        return f"a file that cannot be read ({error.strerror})"
+    except UnicodeDecodeError:
+        return "no text"
+    except (ValueError, RecursionError):
+        return "text that is no JSON" if text.strip() else "an empty file"
+    if not isinstance(facts, dict):
+        return "other JSON"
+    for name, kind in _TYPES.items():
+        if name in facts and type(facts[name]) is not kind:
+            return f"a '{name}' that is not {_TYPE_NAMES[kind]}"
+    return "" if facts.get("target") else "no 'target' in it"
 
 
 def read_meta(folder: Path) -> Origin | None:
@@ -178,13 +206,20 @@ def origin(path: Path, flags: Origin | None = None) -> Origin:
 
     What they contradict each other in `flags` must say.
     """
-    found, source = read_meta(path.parent) or Origin(), f"{META} beside it says"
-    if not found.target:
-        parts = path.resolve().parts
-        for top in ("findings", "corpus"):
-            if top in parts[:-2]:
-                found.target = parts[len(parts) - 1 - parts[::-1].index(top) + 1]
-                source = f"it lies in {top}/{found.target}"
+    parts = path.resolve().parts
+    at = max((i for i, name in enumerate(parts[:-2]) if name in ("findings", "corpus")), default=-1)
+    # What is committed says all in its place and its comments.
+    odd = "" if at >= 0 and parts[at] == "corpus" else _odd_meta(path.parent)
+    # Without it a twin's case would run on the safe target and pass: whoever names the target says the rest as well.
+    if odd and not (flags and flags.target):
+        raise Failure(
+            f"{path}: expected {META} beside it to be a JSON object that names its target, found {odd}; give --target, "
+            f"--sanitizer and --twin, which then win ({REPORT} has them under REPLAY), or move the case elsewhere."
+        )
+    found, source = (None if odd else read_meta(path.parent)) or Origin(), f"{META} beside it says"
+    if not found.target and at >= 0:
+        found.target = parts[at + 1]
+        source = f"it lies in {parts[at]}/{found.target}"
     for word, name in comments.read(path).items():
         beside = getattr(found, word)
         if beside not in ("", name) and not getattr(flags, word, ""):

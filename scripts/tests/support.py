@@ -44,6 +44,22 @@ BAD_COMMENTS = (
     ("# carrier: fiber", "expected one of thread, found 'fiber'"),
 )
 
+# What may lie where a case's meta.json is expected, and what is said of it.
+BAD_METAS = (
+    (b"", "an empty file"),
+    (b" \n", "an empty file"),
+    (b'{"target": "exchange", "tw', "text that is no JSON"),
+    (b"\xca\x5e\xff\x00", "no text"),
+    (b"[" * 200_000, "text that is no JSON"),
+    (b'["exchange"]', "other JSON"),
+    (b"{}", "no 'target' in it"),
+    (b'{"target": "", "twin": "double_delete"}', "no 'target' in it"),
+    (b'{"target": ["exchange"]}', "a 'target' that is not text"),
+    (b'{"target": "exchange", "twin": null}', "a 'twin' that is not text"),
+    (b'{"target": "exchange", "seen": true}', "a 'seen' that is not a whole number"),
+    (b'{"target": "exchange", "confirmed": 1}', "a 'confirmed' that is not true or false"),
+)
+
 FAKE_TARGET = (HERE / "fake_target.py").read_text()
 
 

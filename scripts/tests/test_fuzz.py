@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds, campaign, findings, places, targets
-from tests.support import World, golden
+from tests.support import BAD_METAS, World, golden
 
 
 class Fuzz(World):
@@ -140,6 +140,18 @@ class Fuzz(World):
         builds.binary("exchange", "thread").unlink()  # and nobody knows either where nothing is built
         self.assertEqual((["crash-3"], "crash-3", 3, False), self.kept("crash-3", 30))
         self.assertEqual((["crash-4"], "crash-4", 4, False), self.kept("crash-4", 40))
+
+    def test_what_cannot_be_read_beside_a_case_makes_room_for_a_finding(self) -> None:
+        for number, (content, _) in enumerate(BAD_METAS):
+            with self.subTest(content=content[:40]):
+                folder = self.folder / "findings" / "exchange" / "c"
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
+                (folder / findings.META).write_bytes(content)
+                (folder / "crash-old").write_text("x")
+                kept, _, _, _ = self.kept(f"crash-{number}", 20)
+                self.assertEqual([f"crash-{number}"], kept)
+                self.assertEqual("exchange", findings.origin(folder / kept[0]).target)
 
     def test_a_full_disk_does_not_lose_a_file_that_would_not_be_kept(self) -> None:
         self.kept("crash-1", 10)

@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds
-from tests.support import BAD_COMMENTS, World
+from tests.support import BAD_COMMENTS, BAD_METAS, World
 
 
 class Replay(World):
@@ -110,6 +110,29 @@ class Replay(World):
         code, out, _ = self.run_command("replay", case, "--sanitizer", "address")
         self.assertEqual(77, code)
         self.assertIn("(exchange, address, twin double_delete; finding)", out)
+
+    def test_what_cannot_be_read_beside_a_case_is_refused_unless_flags_say_it(self) -> None:
+        case = self.case("findings/exchange/c--double_delete/crash-1", "crash")
+        meta = Path(case).parent / "meta.json"
+        for content, found in (*BAD_METAS, (None, "a folder")):
+            if content is None:
+                meta.unlink()
+                meta.mkdir()
+            else:
+                meta.write_bytes(content)
+            with self.subTest(content=(content or b"")[:40]):
+                for words in (["replay"], ["explain"], ["explain", "--text"], ["replay", "--twin", "double_delete"]):
+                    code, out, err = self.run_command(*words, case)
+                    self.assertEqual((1, ""), (code, out))
+                    expected = f"expected meta.json beside it to be a JSON object that names its target, found {found}; give"
+                    self.assertIn(f"{case}: {expected}", err)
+                    self.assertEqual(1, len(err.strip().splitlines()))
+                code, _, err = self.run_command("replay", str(self.folder / "findings"))
+                self.assertEqual((1, True), (code, err.endswith("move the case elsewhere. No file was run.\n")))
+                flags = ["--target", "exchange", "--sanitizer", "address", "--twin", "double_delete"]
+                code, out, _ = self.run_command("replay", case, "--times", "1", *flags)
+                self.assertEqual(77, code)
+                self.assertIn("(exchange, address, twin double_delete; finding)", out)
 
     def test_of_several_files_none_is_run_if_one_cannot_be(self) -> None:
         good = self.case("corpus/exchange/regression/a.txt", "handoff case 1\n# crash\n")
