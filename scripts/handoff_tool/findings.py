@@ -187,7 +187,7 @@ def read(path: Path) -> str:
     if size > LARGEST:
         raise Failure(f"{path}: expected a case, of at most {LARGEST:,} bytes, found {size:,}.")
     data = path.read_bytes()
-    if data.startswith((TEXT, BINARY)):
+    if data.startswith(TEXT) or (data.startswith(BINARY) and path.suffix.lower() != ".txt"):
         return ""
     if not data:
         raise Failure(f"{path}: expected a case, found an empty file.")
@@ -197,6 +197,11 @@ def read(path: Path) -> str:
         raise Failure(
             f"{path}: expected '{TEXT.decode()} 1' as the first line of a text case, with nothing before it, "
             f"found {first.decode(errors='replace')!r}."
+        )
+    if path.suffix.lower() == ".txt":
+        raise Failure(
+            f"{path}: expected a text case, which begins with '{TEXT.decode()} 1', as its name ends in {path.suffix}, "
+            "found none; add that line, or give a binary case another name."
         )
     return f"{path}: neither a text case nor one that a target wrote; read as a binary case of {len(data)} bytes."
 

@@ -172,6 +172,9 @@ class Replay(World):
             ("meta.json", "{}", "found what is kept beside one"),
             ("upper", "Handoff case 1\nthreads 2\n", "expected 'handoff case 1' as the first line"),
             ("late", "# a comment\nhandoff case 1\n", "with nothing before it"),
+            ("notes.txt", "threads 2\nA give\n", "expected a text case, which begins with 'handoff case 1', as"),
+            ("NOTES.TXT", "crash", "as its name ends in .TXT, found none; add that line, or give a binary case another name."),
+            ("empty.txt", "", "found an empty file"),
         ):
             with self.subTest(file=name):
                 code, _, err = self.run_command("replay", self.case(f"corpus/exchange/seed/{name}", content))
@@ -180,6 +183,9 @@ class Replay(World):
                 self.assertEqual(1, len(err.strip().splitlines()))
         _, _, err = self.run_command("replay", self.case("corpus/exchange/seed/odd", "fine"))
         self.assertIn("read as a binary case of 4 bytes", err)
+        binary = Path(self.case("corpus/exchange/seed/binary.txt", ""))
+        binary.write_bytes(b"\xca\x5e\x01")
+        self.assertIn("expected a text case", self.run_command("replay", str(binary))[2])
         _, _, err = self.run_command("replay", self.case("corpus/exchange/seed/text", "handoff case 1\n"))
         self.assertEqual("", err)
 
