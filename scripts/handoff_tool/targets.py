@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,13 +88,16 @@ def declared() -> list[str]:
     return sorted(plain + [f"canary_{path.stem}" for path in (ROOT / "fuzz" / "canary").glob("*.cc")])
 
 
-def missing(sanitizer: str) -> bool:
-    """Whether there are targets that CMake would build and that are not there: before a build, or after one that was stopped."""
+def missing(sanitizer: str, names: Sequence[str] = ()) -> list[str]:
+    """Of the targets named what is not there; of all what CMake would build and is not: before a build, or after one that stopped.
+
+    A target that is named may be newer than the build folder, which does not know it then: a build finds out.
+    """
     where = builds.folder(sanitizer)
-    if not (where / "build.ninja").exists():
-        return True
-    wanted = set(declared()) & set(builds.executables(where))
-    return any(not os.access(builds.binary(name, sanitizer), os.X_OK) for name in wanted)
+    if not names and not (where / "build.ninja").exists():
+        return declared()
+    wanted = dict.fromkeys(names) or sorted(set(declared()) & set(builds.executables(where)))
+    return [name for name in wanted if not os.access(builds.binary(name, sanitizer), os.X_OK)]
 
 
 def check(binary: Path, choices: Choices) -> None:

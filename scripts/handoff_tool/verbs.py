@@ -94,8 +94,11 @@ def _sanitizers(args: argparse.Namespace) -> list[str]:
 def list_targets(args: argparse.Namespace, cache: Cache) -> int:
     for name in args.names:
         choose("target", name, targets.declared())
-    lacking = [sanitizer for sanitizer in interpreter.SANITIZERS if targets.missing(sanitizer)]
-    everything = _built(cache, lacking)
+    lacking = {one: names for one in interpreter.SANITIZERS if (names := targets.missing(one, args.names))}
+    progress = Progress(len(lacking), cache.logs)
+    for sanitizer, names in lacking.items():
+        builds.build(cache, sanitizer, names if args.names else [builds.FUZZ], progress)
+    everything = targets.built()
     chosen = {name: everything[choose("target", name, list(everything))] for name in args.names} or everything
     text = listing.details(chosen) if args.names else listing.overview(chosen)
     _emit(args, listing.data(chosen), text)

@@ -60,6 +60,22 @@ class Builds(World):
             shown[1::2],
         )
 
+    def test_list_builds_of_what_it_names_what_is_missing(self) -> None:
+        shown = self.shown("list", "exchange", "exchange")[::2]
+        self.assertEqual(["[1/2] build exchange (thread) (about 35 s)", "[2/2] build exchange (address) (about 35 s)"], shown)
+        self.assertEqual(["address/fuzz/exchange", "thread/fuzz/exchange"], self.built())
+        self.assertEqual([], self.shown("list", "exchange"))
+        (self.folder / "build" / "address" / "fuzz" / "exchange").unlink()
+        self.assertEqual(["[1/1] build exchange (address)"], self.shown("list", "exchange")[::2])
+        shown = self.shown("list", "queue", "exchange")[::2]
+        self.assertEqual(["[1/2] build queue (thread)", "[2/2] build queue (address)"], shown)
+        self.assertEqual(0, self.run_command("list", "exchange", "queue")[0])
+
+    def test_list_without_a_name_builds_all(self) -> None:
+        self.shown("list", "exchange")
+        shown = self.shown("list")[::2]
+        self.assertEqual(["[1/2] build all targets (thread)", "[2/2] build all targets (address)"], shown)
+
     def test_nobody_knows_how_long_a_second_build_takes(self) -> None:
         self.shown("list")
         self.assertEqual(
