@@ -216,6 +216,7 @@ std::vector<Row> Folded(const std::vector<Row>& rows) {
   constexpr std::size_t kLongestRound = 12;
   constexpr std::size_t kFewest = 4;
   std::vector<std::string> shapes;
+  shapes.reserve(rows.size());
   for (const Row& row : rows) shapes.push_back(ShapeOf(row, shapes.size()));
   std::vector<Row> folded;
   const auto copy = [&](std::size_t begin, std::size_t end) {
