@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
 
+#include "harness/oracle/linearizability_words.h"
 #include "harness/oracle/verdict.h"
 
 namespace handoff::linearizability {
@@ -13,15 +13,9 @@ namespace {
 
 using oracle::Fail;
 
-constexpr int kNever = 0x7fffffff;  // a call that has not ended
-
-struct Call {
-  int thread, map, key, operation, argument, result;
-  int start, end;  // on one clock that counts starts and ends
-};
-
 constinit Call history[kMaxCalls] = {};  // in the order of their starts
 int history_size = 0;
+int begun[kMaxCallers] = {};  // operations of the program, each by its thread only
 int now = 0;
 int lock = 0;
 
@@ -34,7 +28,7 @@ void Unlock() { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
 // A bit for each call of the key that is checked.
 using Set = unsigned __int128;
 
-constinit const Call* calls[kMaxCallsOfKey] = {};  // of that key, in the order of their starts; not owned
+constinit Call* calls[kMaxCallsOfKey] = {};  // of that key, in the order of their starts; not owned
 int call_count = 0;
 
 // What was tried before. A place is taken over when its neighbourhood is full: the search forgets, and stays correct.
@@ -101,48 +95,38 @@ bool CanBeExplained(const Specification& specification, int limit) {
   return Explain(specification, 0, specification.initial, limit);
 }
 
-char ThreadLetter(const Call& call) { return static_cast<char>('A' + call.thread); }
-
-// The calls that began before `culprit` ended, the newest eight: "A insert(1) = 1 at 1-4".
-void List(const Specification& specification, const Call& culprit, char* text, int size) {
-  int first = 0, last = 0;
-  while (last < call_count && calls[last]->start < culprit.end) ++last;
-  if (last > 8) first = last - 8;
-  int length = 0;
-  for (int i = first; i < last && length < size; ++i) {
-    const Call& c = *calls[i];
-    const char* name = specification.names[c.operation];
-    const char* separator = i == first ? "" : ", ";
-    if (c.end > culprit.end) {
-      length += snprintf(text + length, static_cast<unsigned>(size - length), "%s%c %s(%d) open since %d", separator,
-                         ThreadLetter(c), name, c.argument, c.start);
-    } else {
-      length += snprintf(text + length, static_cast<unsigned>(size - length), "%s%c %s(%d) = %d at %d-%d", separator,
-                         ThreadLetter(c), name, c.argument, c.result, c.start, c.end);
-    }
+// Finds the answers with which the culprit would be explained: what a call on this key offered, none, yes or no. Each takes a
+// search, so not all are looked for.
+void FindRight(const Specification& specification, Call& culprit, Unexplained& found) {
+  const int given = culprit.result;
+  for (int i = found.call_count - 1; i >= -2 && !found.more_right; --i) {
+    const int answer = i < 0 ? i + 2 : calls[i]->argument;
+    bool known = false;
+    for (int j = 0; j < found.right_count; ++j) known = known || found.right[j] == answer;
+    culprit.result = answer;
+    if (known || !CanBeExplained(specification, culprit.end)) continue;
+    found.more_right = found.right_count == kMaxRight;
+    if (!found.more_right) found.right[found.right_count++] = answer;
   }
+  culprit.result = given;
 }
 
-[[noreturn]] void Blame(const Specification& specification, const Call& culprit) {
-  char list[640] = "";
-  List(specification, culprit, list, sizeof list);
-  Fail("linearizability", specification.rule(culprit.operation, culprit.result),
-       "%c's %s(%d) on key %d of map %d answered %d, and no order of the calls explains that. Expected what a map used by one "
-       "thread "
-       "answers when each call happens at one moment between its start and its end. Calls on this key: %s.",
-       ThreadLetter(culprit), specification.names[culprit.operation], culprit.argument, culprit.key, culprit.map, culprit.result,
-       list);
+[[noreturn]] void Blame(const Specification& specification, const Program& program, Call& culprit) {
+  Unexplained found = {&culprit, calls, 0, {}, 0, false};
+  while (found.call_count < call_count && calls[found.call_count]->start < culprit.end) ++found.call_count;
+  FindRight(specification, culprit, found);
+  Tell(specification, program, found);
 }
 
 // Explanations stay explanations when a history is cut earlier, so the first end that spoils it is well defined.
-void CheckKey(const Specification& specification) {
+void CheckKey(const Specification& specification, const Program& program) {
   if (CanBeExplained(specification, kNever - 1)) return;
   for (int limit = 0;; ++limit) {
-    const Call* ends = nullptr;
+    Call* ends = nullptr;
     for (int i = 0; i < call_count; ++i) {
       if (calls[i]->end == limit) ends = calls[i];
     }
-    if (ends != nullptr && !CanBeExplained(specification, limit)) Blame(specification, *ends);
+    if (ends != nullptr && !CanBeExplained(specification, limit)) Blame(specification, program, *ends);
   }
 }
 
@@ -169,15 +153,18 @@ bool IsFirstOfKey(int i) {
 
 void Reset() {
   history_size = 0;
+  for (int& count : begun) count = 0;
   now = 0;
   lock = 0;
 }
+
+void OperationBegins(int thread) { ++begun[thread]; }
 
 int Called(int thread, int map, int key, int operation, int argument) {
   Lock();
   if (history_size == kMaxCalls) Fail("harness", "", "The history holds %d calls. Raise kMaxCalls.", kMaxCalls);
   const int call = history_size++;
-  history[call] = {thread, map, key, operation, argument, 0, ++now, kNever};
+  history[call] = {thread, begun[thread] - 1, map, key, operation, argument, 0, ++now, kNever};
   Unlock();
   return call;
 }
@@ -189,11 +176,11 @@ void Returned(int call, int result) {
   Unlock();
 }
 
-void Judge(const Specification& specification) {
+void Judge(const Specification& specification, const Program& program) {
   for (int i = 0; i < history_size; ++i) {
     if (!IsFirstOfKey(i)) continue;
     Choose(i);
-    CheckKey(specification);
+    CheckKey(specification, program);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace handoff::oracle {
 namespace {
 
-constexpr int kMaxDetail = 1001;  // 1,000 characters and the terminator
+constexpr int kMaxDetail = 2001;  // 2,000 characters and the terminator
 
 // Written once before there are threads, read by whoever fails.
 VerdictHandler current_handler = nullptr;

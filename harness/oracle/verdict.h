@@ -10,7 +10,7 @@ namespace handoff::oracle {
 struct Verdict {
   const char* kind;  // stable, in the signature: "double-delete", "missing-delete", "wrong-value", "protocol", "linearizability"
   const char* rule;  // "R3" of the protocol, an invariant's number, or ""
-  const char* detail;  // one or two sentences with small ids, never an address; not in the signature
+  const char* detail;  // a few sentences with small ids, never an address; not in the signature
 };
 
 using VerdictHandler = void (*)(const Verdict& verdict);
@@ -19,7 +19,7 @@ using VerdictHandler = void (*)(const Verdict& verdict);
 void SetVerdictHandler(VerdictHandler handler);
 
 // Reports and does not return. Any thread: controlled ones in the middle of an operation, or the driver. `format` as in printf,
-// for the detail, which is cut at 1,000 characters.
+// for the detail, which is cut at 2,000 characters.
 [[noreturn]] void Fail(const char* kind, const char* rule, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 }  // namespace handoff::oracle

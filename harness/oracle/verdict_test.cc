@@ -26,10 +26,10 @@ TEST(VerdictTest, TheHandlerSeesKindRuleAndDetail) {
   EXPECT_EXIT(fail(), testing::ExitedWithCode(3), "seen protocol/R12/major 2");
 }
 
-TEST(VerdictTest, ADetailIsCutAtAThousandCharacters) {
+TEST(VerdictTest, ADetailIsCutAtTwoThousandCharacters) {
   const auto fail = [] {
-    SetVerdictHandler([](const Verdict& verdict) { _Exit(strlen(verdict.detail) == 1000 ? 4 : 5); });
-    Fail("protocol", "", "%2000d", 1);
+    SetVerdictHandler([](const Verdict& verdict) { _Exit(strlen(verdict.detail) == 2000 ? 4 : 5); });
+    Fail("protocol", "", "%3000d", 1);
   };
   EXPECT_EXIT(fail(), testing::ExitedWithCode(4), "");
 }

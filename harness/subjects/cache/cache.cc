@@ -30,8 +30,12 @@ int ApplyToMap(int* state, int operation, int argument) {
 // Invariant 3: nothing that was inserted is lost. Invariant 1: everybody agrees on one value.
 const char* InvariantOf(int operation, int result) { return operation != kInsert && result == 0 ? "invariant 3" : "invariant 1"; }
 
-constexpr const char* kNames[] = {"lookup", "insert", "insert_default", "resolve", "replace"};
-constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kNames};
+// Each form has an owner from the start.
+const char* PlaceOf(int owner) { return owner < kForms ? "" : " of a table made during the run,"; }
+
+constexpr linearizability::Words kCalls[] = {
+    {"lookup"}, {"insert", "not inserted", "inserted"}, {"insert_default"}, {"resolve"}, {"replace"}};
+constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kCalls, &PlaceOf};
 
 // What a caller does with an answer: it reads the implementation, as whoever calls it would. Returns its number.
 int Look(const Implementation* found, int key) {
@@ -106,6 +110,7 @@ std::unique_ptr<Subject> NativeCache::Make(int twin) {
 }
 
 void NativeCache::Begin(const Case& c) {
+  program_.Remember(c);
   linearizability::Reset();
   lock_order::Reset();
   watch::Reset();
@@ -323,6 +328,7 @@ void NativeCache::ApplyToArray(int thread, const Operation& operation) {
 }
 
 void NativeCache::Apply(int thread, Operation operation) {
+  linearizability::OperationBegins(thread);
   if (operation.code <= kShortLived) {
     ApplyToOwner(thread, operation);
   } else if (operation.code == kCollect) {
@@ -338,7 +344,7 @@ void NativeCache::Apply(int thread, Operation operation) {
 }
 
 void NativeCache::End() {
-  linearizability::Judge(kMap);
+  linearizability::Judge(kMap, program_.ForVerdicts());
   small_->End();
   arrays_->End();
   for (auto& row : held_) {

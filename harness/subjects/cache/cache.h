@@ -18,6 +18,7 @@
 #include "harness/subjects/cache/critical_section.h"
 #include "harness/subjects/cache/operations.h"
 #include "harness/subjects/cache/owner.h"
+#include "harness/subjects/cache/program.h"
 #include "harness/subjects/cache/small_caches.h"
 #include "harness/subjects/interpreter/runtime.h"
 #include "harness/subjects/subject.h"
@@ -60,6 +61,7 @@ class NativeCache final : public Subject {
   void Replace(int thread, Owner& owner, int key);
   void UseShortLived(int thread, Form form, int key);
 
+  Program program_{Operations()};
   Sections sections_;
   std::optional<interpreter::Runtime> runtime_;  // from Begin to End
   std::unique_ptr<BufferArrays> arrays_;         // from Begin to End

@@ -30,13 +30,13 @@ TEST(NativeCache, TwinsHaveNamesOfTheirOwn) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
-// Makes the twin of that name, and runs all seeds in turn.
-void RunTwin(const std::string& name) {
+// Makes the twin of that name, and runs the cases in turn.
+void RunTwin(const std::string& name, const std::vector<Case>& cases = Seeds()) {
   const auto twins = NativeCache::Twins();
   const auto twin = std::find_if(twins.begin(), twins.end(), [&name](const Twin& t) { return t.name == name; });
   ASSERT_NE(twin, twins.end());
   const auto subject = NativeCache::Make(static_cast<int>(twin - twins.begin()));
-  for (const Case& c : Seeds()) RunInTurn(*subject, c);
+  for (const Case& c : cases) RunInTurn(*subject, c);
 }
 
 // The invariants that break without any interleaving; the others are the fuzzer's.
@@ -53,6 +53,30 @@ TEST(NativeCacheDeathTest, TwinsBreakTheInvariantThatTheyAreNamedAfter) {
   EXPECT_DEATH(RunTwin("reader_locks_after_miss"), "lock-order invariant 10: . waits for a table's lock in a lookup");
   EXPECT_DEATH(RunTwin("last_drop_keeps_owner"), "missing-delete invariant 11");
   EXPECT_DEATH(RunTwin("given_after_exit"), "missing-delete free list");
+}
+
+// The words of the verdict are those of the case.
+TEST(NativeCacheDeathTest, AWrongAnswerIsToldWithTheOperationsOfTheCase) {
+  const std::string text =
+      "handoff case 1\nA replace table=lock_free key=0\nA replace table=lock_free key=1\nA replace table=lock_free key=0\n"
+      "B resolve table=lock_free key=2 needs=0 resolver=returns\n";
+  const std::vector<Case> cases = {std::get<Case>(ParseCase(NativeCache::Operations(), text, "case"))};
+  EXPECT_DEATH(RunTwin("replace_in_old_table", cases),
+               "linearizability invariant 1: The lookup of key 0 in B's operation 0 "
+               ".resolve table=lock_free key=2 needs=0 resolver=returns. answered value A0; expected value A2. "
+               "The calls on this key until then came one after another: "
+               "A0 replace.A0. = none; A2 replace.A2. = A0; B0 lookup.. = A0. ");
+}
+
+// A key in a table that was made anew is another one, and is told so.
+TEST(NativeCacheDeathTest, AWrongAnswerOfATableMadeAnewIsToldSo) {
+  const std::string text =
+      "handoff case 1\nA drop table=lock_free\nA replace table=lock_free key=0\nA replace table=lock_free key=1\n"
+      "A replace table=lock_free key=0\nA lookup table=lock_free key=0\n";
+  const std::vector<Case> cases = {std::get<Case>(ParseCase(NativeCache::Operations(), text, "case"))};
+  EXPECT_DEATH(RunTwin("replace_in_old_table", cases),
+               "The lookup of key 0 of a table made during the run, in A's operation 4 .lookup table=lock_free key=0. "
+               "answered value A1; expected value A3. ");
 }
 
 const Implementation kImplementation = {1, 0, nullptr};

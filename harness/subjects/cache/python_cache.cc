@@ -180,6 +180,7 @@ class PythonCacheSubject final : public PythonSubject {
   void Clean(int round) override;
   void Judge() override;
 
+  Program program_{kAlphabet};
   Newest newest_[kForms];
   Held held_[kMaxThreads];
   std::optional<SmallCaches> small_;  // from Begin to the first NeedsFinish
@@ -198,6 +199,7 @@ void PythonCacheSubject::Initialize(const char* argv0) {
 }
 
 void PythonCacheSubject::Begin(const Case& c) {
+  program_.Remember(c);
   linearizability::Reset();
   cache::watch::Reset();
   cpython::watch::Reset();
@@ -324,6 +326,7 @@ void PythonCacheSubject::ApplyToSmall(const Operation& operation) {
 void PythonCacheSubject::Apply(int thread, Operation operation) {
   Held& held = held_[thread];
   const auto& a = operation.arguments;
+  linearizability::OperationBegins(thread);
   python::Attach(thread);
   switch (operation.code) {
     case kDrop:
@@ -356,7 +359,7 @@ void PythonCacheSubject::Apply(int thread, Operation operation) {
 }
 
 void PythonCacheSubject::DropEverything() {
-  JudgeHistory();
+  JudgeHistory(program_);
   python::AttachMain();
   for (Held& held : held_) {
     PyBuffer_Release(&held.view);

@@ -36,8 +36,11 @@ int ApplyToMap(int* state, int operation, int argument) {
 // Invariant 3: nothing that was inserted is lost. Invariant 1: everybody agrees on one value.
 const char* InvariantOf(int /*operation*/, int result) { return result == 0 ? "invariant 3" : "invariant 1"; }
 
-constexpr const char* kNames[] = {"lookup", "insert_default", "replace"};
-constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kNames};
+// Each form has a function from the start.
+const char* PlaceOf(int function) { return function < kForms ? "" : " of a table made during the run,"; }
+
+constexpr linearizability::Words kCalls[] = {{"lookup"}, {"insert_default"}, {"replace"}};
+constexpr linearizability::Specification kMap = {0, &ApplyToMap, &InvariantOf, kCalls, &PlaceOf};
 
 // A call on the table, in the history. The caller has entered the function's section if the form has one.
 template <typename Step>
@@ -316,6 +319,6 @@ void AddLoop(Function& function, int key) {
   Py_DECREF(mine);
 }
 
-void JudgeHistory() { linearizability::Judge(kMap); }
+void JudgeHistory(const Program& program) { linearizability::Judge(kMap, program.ForVerdicts()); }
 
 }  // namespace handoff::cache::cpython

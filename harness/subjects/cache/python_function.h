@@ -7,6 +7,7 @@
 #pragma once
 
 #include "harness/python/embed.h"
+#include "harness/subjects/cache/program.h"
 #include "harness/subjects/cache/python_table.h"
 #include "harness/subjects/cache/python_value.h"
 
@@ -62,6 +63,6 @@ void AddLoop(Function& function, int key);
 
 // Codes in the history that linearizability::Judge gets with this specification.
 enum HistoryCode : std::uint8_t { kGot, kInsertedDefault, kReplaced };
-void JudgeHistory();
+void JudgeHistory(const Program& program);
 
 }  // namespace handoff::cache::cpython
