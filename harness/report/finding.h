@@ -21,6 +21,8 @@ struct Site {
   std::string place;     // "capsule.cc:12"; "" if unknown. No part of a signature: lines change
   int reported = -1;     // the report's number of the thread, 2 for T2 and 0 for the main thread; -1 if it has none
   int thread = -1;       // of a deadlock: whose, 0 for A; else -1
+  bool decisive =
+      true;  // of a deadlock: part of the cycle, or of what nobody could end. Others wait as well, and may be to blame
 };
 
 // One row of the trace, copied from the scheduler's record.

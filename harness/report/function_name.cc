@@ -152,7 +152,7 @@ bool IsPlumbing(std::string_view plain_name) {
                                                               "gettimeofday",
                                                               "asan_thread_start",
                                                               "handoff::(anonymous namespace)::HandleVerdict"};
-  static constexpr std::array<std::string_view, 25> kPrefixes = {"__tsan_",
+  static constexpr std::array<std::string_view, 33> kPrefixes = {"__tsan_",
                                                                  "__asan_",
                                                                  "__ubsan_",
                                                                  "__lsan_",
@@ -176,6 +176,14 @@ bool IsPlumbing(std::string_view plain_name) {
                                                                  "handoff_",
                                                                  "handoff::schedule::",
                                                                  "handoff::oracle::",
+                                                                 "handoff::ledger::",
+                                                                 "handoff::lock_order::",
+                                                                 "handoff::linearizability::",
+                                                                 "handoff::cache::progress::",
+                                                                 "handoff::cache::watch::",
+                                                                 "handoff::cache::cpython::watch::",
+                                                                 "handoff::interpreter::watch::",
+                                                                 "handoff::interpreter::release_watch::",
                                                                  "__assert_"};
   static constexpr std::array<std::string_view, 8> kRuntimeSpaces = {
       "__tsan::", "__asan::", "__ubsan::", "__lsan::", "__sanitizer::", "__interception::", "__sancov::", "fuzzer::"};

@@ -64,6 +64,13 @@ TEST(FunctionName, WhatPausesAThreadIsPlumbing) {
     EXPECT_TRUE(IsPlumbing(name)) << name;
 }
 
+TEST(FunctionName, OraclesArePlumbing) {
+  for (const char* name : {"handoff::oracle::Fail", "handoff::ledger::Deleted", "handoff::cache::watch::Read"}) {
+    EXPECT_TRUE(IsPlumbing(name)) << name;
+  }
+  EXPECT_FALSE(IsPlumbing("handoff::cache::NativeCache::Apply"));
+}
+
 TEST(FunctionName, CPythonsLocksOnlyWait) {
   for (const char* name : {"_PySemaphore_Wait", "PyMutex_Lock", "_PyCriticalSection_BeginSlow", "tstate_wait_attach"}) {
     EXPECT_TRUE(IsWaiting(name)) << name;

@@ -173,6 +173,7 @@ class RowWriter {
   }
 
   void MarkLast(int thread) {
+    if (thread < 0) return;
     const auto row =
         std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& r) { return r.thread == thread && r.kind != StepKind::kExit; });
     if (row != rows_.rend()) row->marked = true;

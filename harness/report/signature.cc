@@ -49,11 +49,14 @@ bool HasUnorderedSites(std::string_view kind) {
 std::string Signature(const Finding& finding, const Alphabet& alphabet) {
   std::vector<std::string> parts;
   if (finding.kind == "deadlock" && !finding.sites.empty()) {
-    for (const Site& site : finding.sites) parts.push_back(SiteWord(site));
+    for (const Site& site : finding.sites) {
+      if (site.decisive) parts.push_back(SiteWord(site));
+    }
+    const std::size_t threads = parts.size();
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     // Two threads in each other's way at one place are another bug than one thread in its own.
-    if (parts.size() == 1 && finding.sites.size() > 1 && HasCycle(finding)) parts.push_back(parts.front());
+    if (parts.size() == 1 && threads > 1 && HasCycle(finding)) parts.push_back(parts.front());
     return Join(finding.kind, parts);
   }
   if (finding.kind == "deadlock") {

@@ -58,6 +58,8 @@ TEST(Signature, ADeadlockWithStacksIsWhereItsThreadsWait) {
   finding.sites.push_back(finding.sites[0]);
   finding.detail = "All threads that have not ended wait.";
   EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex") << "without a cycle each once";
+  finding.sites.push_back({.module = "deadlock", .function = "bank::Print", .access = "mutex", .place = "", .decisive = false});
+  EXPECT_EQ(Signature(finding, kAlphabet), "deadlock--deadlock:bank::Transfer:mutex") << "bystanders vary";
 }
 
 TEST(Signature, AnOraclesFindingIsRuleAndOperation) {

@@ -163,7 +163,7 @@ TEST_F(ColdTest, ADeadlockTellsWhereEachThreadWaitsAndWhereTheLockWasTaken) {
   }
 }
 
-TEST_F(ColdTest, OnlyWhatNobodyCouldEndIsTheSiteOfADeadlockWithoutACycle) {
+TEST_F(ColdTest, OnlyWhatNobodyCouldEndIsDecisiveWithoutACycle) {
   static std::mutex lock;
   static std::condition_variable never;
   subject_.on_apply = [](int thread, const Operation& operation) {
@@ -179,9 +179,11 @@ TEST_F(ColdTest, OnlyWhatNobodyCouldEndIsTheSiteOfADeadlockWithoutACycle) {
   ASSERT_EQ(outcome.kind, "deadlock");
   ASSERT_EQ(outcome.stacks.size(), 3U);
   if (SanitizerName() == "none") return;
-  ASSERT_EQ(outcome.sites.size(), 1U) << outcome.text;
+  ASSERT_EQ(outcome.sites.size(), 2U) << outcome.text;
   EXPECT_EQ(outcome.sites[0].thread, 0);
   EXPECT_EQ(outcome.sites[0].access, "condition variable");
+  EXPECT_TRUE(outcome.sites[0].decisive);
+  EXPECT_FALSE(outcome.sites[1].decisive) << "it waits for A";
 }
 
 TEST_F(ColdTest, OfSeveralReadersOnlyTheLastToComeIsSaidToHaveTakenTheLock) {

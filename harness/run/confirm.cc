@@ -160,7 +160,7 @@ DecisiveSearch Confirmer::FindDecisive(const Confirmation& confirmation) {
     if (outcome.lost) return search;
     search.complete = true;
     const bool passes = !outcome.Failed();
-    if (passes || (!search.found && outcome.kind != confirmation.outcome.kind))
+    if (passes || (!search.found && signature_of_(without, outcome) != confirmation.signature))
       search.found = Decisive{.index = i, .without = std::move(outcome)};
     if (passes) break;
   }

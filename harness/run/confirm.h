@@ -36,7 +36,7 @@ struct Confirmation {
   int executions = 0;     // cold ones
 };
 
-// The switch without which the case passes, or fails in another way.
+// The switch without which the case passes, or fails with another signature.
 struct Decisive {
   std::size_t index = 0;  // into Case::switches
   Outcome without;        // of the run without it
@@ -66,7 +66,7 @@ class Confirmer {
   bool Shrink(Confirmation& confirmation, bool& complete);
 
   // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back: one without which it passes, else one
-  // without which it fails with another kind than the confirmation's outcome.
+  // without which it fails with another signature than the confirmation's.
   DecisiveSearch FindDecisive(const Confirmation& confirmation);
 
  private:

@@ -141,13 +141,13 @@ TEST(ConfirmTest, TheDecisiveSwitchIsTheOneWithoutWhichItPasses) {
   ASSERT_TRUE(search.found);
   EXPECT_EQ(search.found->index, 1U);
   EXPECT_FALSE(search.found->without.Failed());
-  confirmation.outcome = Failed();
+  confirmation.signature = "double-delete--R1";
   const DecisiveSearch in_vain = Make([](const Case&) { return Failed(); }).FindDecisive(confirmation);
   EXPECT_FALSE(in_vain.found);
   EXPECT_TRUE(in_vain.complete);
   const DecisiveSearch other =
       Make([](const Case& c) { return c.switches[1].thread == 2 ? Failed("wrong-value") : Failed(); }).FindDecisive(confirmation);
-  ASSERT_TRUE(other.found) << "another kind is better than nothing";
+  ASSERT_TRUE(other.found) << "another finding is better than nothing";
   EXPECT_EQ(other.found->without.kind, "wrong-value");
   Confirmer no_time({}, {}, [] { return true; }, {});
   EXPECT_FALSE(no_time.FindDecisive(confirmation).complete);

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "harness/report/sanitizer_report.h"
@@ -29,6 +31,23 @@ constexpr std::array<std::string_view, 3> kGenericKinds = {"data-race", "memory-
 
 constexpr std::size_t kMaxWords = 400;
 
+// Whether a line is the sanitizer's own word about a report that comes, or about its symbolizer.
+bool IsSanitizersOwn(std::string_view line) {
+  return line.ends_with("Sanitizer:DEADLYSIGNAL") ||
+         (line.starts_with("==") && line.find("==WARNING: ") != std::string_view::npos);
+}
+
+std::string WithoutSanitizersOwn(std::string_view text) {
+  std::string rest;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (!IsSanitizersOwn(line)) rest.append(line).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return rest;
+}
+
 // Without rulers and white space at both ends; on one line.
 std::string Trimmed(std::string text) {
   for (char& c : text) c = c == '\n' ? ' ' : c;
@@ -43,7 +62,7 @@ void Refine(Outcome& outcome) {
     if (outcome.kind == kind) outcome.kind = report->kind;
   }
   // What was printed before the report, an assertion's message for one, would be lost with the rest.
-  const std::string before = Trimmed(outcome.text.substr(0, outcome.text.find(report->text)));
+  const std::string before = Trimmed(WithoutSanitizersOwn(outcome.text.substr(0, outcome.text.find(report->text))));
   if (outcome.detail.empty()) outcome.detail = before.substr(0, kMaxWords);
   outcome.sites = std::move(report->sites);
   outcome.text = std::move(report->text);

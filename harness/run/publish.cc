@@ -71,7 +71,8 @@ std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const 
   const Case& c = finding.recorded;
   if (search.found) {
     const Outcome& without = search.found->without;
-    return (without.Failed() ? "It fails otherwise (" + without.kind + ") if " : "It passes if ") +
+    const std::string other = (without.kind == finding.kind ? "another " : "") + without.kind;
+    return (without.Failed() ? "It fails in another way (" + other + ") if " : "It passes if ") +
            DescribeWithout(alphabet, finding, c.switches[search.found->index]) + ", and all other decisions stay the same.";
   }
   if (c.strategy != Strategy::kListed) return "Not known: its schedule is not written as switches, which could be left out.";
@@ -81,9 +82,9 @@ std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const 
       text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
     return text;
   }
-  const std::string count = std::to_string(c.switches.size()) + (c.switches.size() == 1 ? " switch" : " switches");
-  if (!search.complete) return "Not known: the time was over before each of its " + count + " had been left out once.";
-  return "No single switch decides: it fails without any one of its " + count + " as well.";
+  if (!search.complete) return "Not known: the time was over before each of its switches had been left out once.";
+  if (c.switches.size() == 1) return "No switch decides: it fails without its only one as well.";
+  return "No single switch decides: it fails as well without any one of its " + std::to_string(c.switches.size()) + ".";
 }
 
 // A path of a program, as it can be called from anywhere.
@@ -249,7 +250,7 @@ void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& ou
   if (const char* why = std::getenv("HANDOFF_WHY"); why != nullptr && std::strcmp(why, "1") == 0) {
     Confirmation confirmation;
     confirmation.published = c;
-    confirmation.outcome = outcome;
+    confirmation.signature = SignatureOf(c, outcome);
     known.decisive = MakeConfirmer(runner, outcome.kind).FindDecisive(confirmation);
   }
   Print(c, outcome, known, path);

@@ -65,7 +65,7 @@ std::optional<Frame> OwnFrame(const Lines& frames) {
   return std::nullopt;
 }
 
-std::string NameOf(int thread) { return thread < 0 ? "The driver" : std::string("Thread ") + ThreadName(thread); }
+std::string NameOf(int thread) { return std::string("Thread ") + ThreadName(thread); }
 
 std::string HeaderOf(const Stack& stack) {
   switch (stack.of) {
@@ -77,7 +77,8 @@ std::string HeaderOf(const Stack& stack) {
     case StackOf::kStands:
       break;
   }
-  return NameOf(stack.thread) + " stands here:";
+  // Between operations a carrier has no letter, and the driver never has one.
+  return stack.thread < 0 ? "Outside of all operations this runs:" : NameOf(stack.thread) + " stands here:";
 }
 
 Site SiteOf(const Stack& stack) {
@@ -126,9 +127,12 @@ Site StandSite(std::span<const Stack> stacks) {
 std::vector<Site> WaitSites(std::span<const Stack> stacks) {
   std::vector<Site> sites;
   for (const Stack& stack : stacks) {
-    if (stack.of == StackOf::kWaits && stack.decisive) sites.push_back(SiteOf(stack));
+    if (stack.of != StackOf::kWaits) continue;
+    sites.push_back(SiteOf(stack));
+    sites.back().decisive = stack.decisive;
   }
-  const bool known = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return !site.function.empty(); });
+  const bool known =
+      std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.decisive && !site.function.empty(); });
   return known ? sites : std::vector<Site>();
 }
 

@@ -22,7 +22,7 @@ std::vector<std::string> PlacesText(std::span<const schedule::CodePlace> places)
 // Where the thread that failed stood; without a function if that is not known.
 Site StandSite(std::span<const schedule::Stack> stacks);
 
-// Where the decisive ones of the threads that wait do so (Site); empty if of no such thread a function is known.
+// Where each thread that waits does so (Site); empty if of no decisive one a function is known.
 std::vector<Site> WaitSites(std::span<const schedule::Stack> stacks);
 
 }  // namespace handoff
