@@ -61,6 +61,7 @@ TEST(ShrinkTest, OnlyWhatTheFailureNeedsIsLeft) {
   // A switch inside operation 6, with operation 9 on another thread.
   const auto fails = [](const Case& c) {
     const auto inside = [&c](const Switch& s) {
+      if (s.thread >= c.threads.size()) return false;  // the gate's
       return s.at.operation < c.threads[s.thread].size() && c.threads[s.thread][s.at.operation].code == 6;
     };
     return HasOperation(c, 9) && std::ranges::any_of(c.switches, inside);
