@@ -73,12 +73,7 @@ void AddFinding(const Finding& finding, std::string& out) {
   AddField("rule", finding.rule, out);
   AddField("detail", finding.detail, out);
   for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(SiteLabel(finding, i), SiteText(finding.sites[i]), out);
-  if (!finding.where.function.empty())
-    AddField(
-        "at",
-        SiteText(
-            {.module = finding.where.module, .function = finding.where.function, .access = "", .place = finding.where.place}),
-        out);
+  if (!finding.where.function.empty()) AddField("at", SiteText(finding.where), out);
   AddField("trace", "hash " + Hexadecimal(finding.trace_hash), out);
 }
 

@@ -119,7 +119,10 @@ std::vector<std::string> PlacesText(std::span<const schedule::CodePlace> places)
 
 Site StandSite(std::span<const Stack> stacks) {
   for (const Stack& stack : stacks) {
-    if (stack.of == StackOf::kStands && stack.decisive) return SiteOf(stack);
+    if (stack.of != StackOf::kStands || !stack.decisive) continue;
+    Site site = SiteOf(stack);
+    site.thread = -1;  // the finding says who failed
+    return site;
   }
   return {};
 }

@@ -186,9 +186,8 @@ void FailDeadlock(int current) {
 
 void FailLivelock(int current) {
   length = 0;
-  Add("expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). Look at what it "
-      "waits "
-      "for in a loop. ");
+  Add("expected every operation to end: one made more than 20,000 points (waits, yields, forced pre-emptions). ");
+  Add("Look at what it waits for in a loop. ");
   for (int i = 0; i < state.count; ++i) {
     if (Waits(i)) AddWaiter(i);
   }

@@ -137,7 +137,7 @@ void CountPoint(int id) {
 void SetFailureHandler(FailureHandler handler) { failure_handler = handler; }
 void Fail(FailureKind kind, const char* text) {
   handoff_budget = 0;
-  if (state.record.stack_count == 0 && self >= 0) NoteStack(StackOf::kStands, self);
+  KeepOwnStack();
   SetSelf(-1);
   if (failure_handler != nullptr) failure_handler(kind, text);
   __builtin_trap();  // no handler, or it returned
