@@ -1,5 +1,6 @@
 #include "harness/run/confirm.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -116,21 +117,23 @@ Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
   return result;
 }
 
-bool Confirmer::VerifySmallest(const std::vector<Case>& smaller, const std::string& signature, Confirmation& result) {
+bool Confirmer::Replace(const Case& c, Confirmation& confirmation, const Keep& keep) {
+  Confirmation smaller;
+  if (!FailsAlways(c, smaller) || smaller.signature != confirmation.signature || !keep(smaller)) return false;
+  confirmation = std::move(smaller);
+  return true;
+}
+
+void Confirmer::ReplaceBySmallest(const std::vector<Case>& smaller, Confirmation& confirmation, const Keep& keep) {
   until_ = Clock::now() + limits_.search;
   // One that fails by luck came from another: further and further back.
   for (std::size_t back = 1; back <= smaller.size() && !OutOfTime(); back *= 2) {
-    Confirmation tried;
-    if (!FailsAlways(smaller[smaller.size() - back], tried) || tried.signature != signature) continue;
-    result = std::move(tried);
-    return true;
+    if (Replace(smaller[smaller.size() - back], confirmation, keep)) return;
   }
-  return false;
 }
 
-bool Confirmer::Shrink(Confirmation& confirmation, bool& complete) {
-  complete = true;
-  if (!confirmation.confirmed || confirmation.published.strategy != Strategy::kListed) return false;
+bool Confirmer::Shrink(Confirmation& confirmation, const Keep& keep) {
+  if (!confirmation.confirmed || confirmation.published.strategy != Strategy::kListed) return true;
   until_ = Clock::now() + limits_.shrink;
   const RunTrial run = [&](const Case& c) {
     Outcome outcome = run_(c);
@@ -138,13 +141,21 @@ bool Confirmer::Shrink(Confirmation& confirmation, bool& complete) {
     const bool fails = outcome.Failed() && !outcome.switches_lost && signature_of_(c, outcome) == confirmation.signature;
     return Trial{.fails = fails, .switches = std::move(outcome.switches), .places = PlacesOf(outcome)};
   };
-  const std::vector<Case> smaller = handoff::Shrink(confirmation.published, run, [this] { return OutOfTime(); });
-  complete = !OutOfTime();
-  Confirmation result;
-  if (!VerifySmallest(smaller, confirmation.signature, result)) return false;
-  result.executions = executions_;
-  confirmation = std::move(result);
-  return true;
+  std::vector<Case> smaller;  // than what is kept
+  Clock::time_point next_keep = Clock::now() + limits_.keep;
+  const OnSmaller on_smaller = [&](const Case& c) {
+    smaller.push_back(c);
+    const Clock::time_point now = Clock::now();
+    if (now < next_keep) return;
+    if (Replace(c, confirmation, keep)) smaller.clear();
+    // It takes several runs: of slow ones less often, so that it costs a tenth of the time.
+    next_keep = now + std::max<Clock::duration>(limits_.keep, 10 * (Clock::now() - now));
+  };
+  handoff::Shrink(confirmation.published, run, [this] { return OutOfTime(); }, on_smaller);
+  const bool complete = !OutOfTime();
+  ReplaceBySmallest(smaller, confirmation, keep);
+  confirmation.executions = executions_;
+  return complete;
 }
 
 DecisiveSearch Confirmer::FindDecisive(const Confirmation& confirmation) {

@@ -22,8 +22,9 @@ struct ConfirmLimits {
   std::chrono::milliseconds search{10'000};
   // Runs that must all fail in the same way: at a chance of one in two of failing, 5 let one in 32 through.
   int repeats = 5;
-  // For making it smaller, afterwards.
+  // For making it smaller, afterwards; and how often what it has become is verified and kept meanwhile, at the soonest.
   std::chrono::milliseconds shrink{8'000};
+  std::chrono::milliseconds keep{300};
   // For the search of the switch that matters, after that.
   std::chrono::milliseconds why{5'000};
 };
@@ -62,8 +63,10 @@ class Confirmer {
   Confirmation Confirm(const Case& original, const Outcome& warm);
 
   // Makes a confirmed, `listed` case smaller, as far as the time goes; what it becomes has failed as often as what it was, with
-  // the same signature. Whether it did. `complete`: whether nothing more can be left out, else the time was over.
-  bool Shrink(Confirmation& confirmation, bool& complete);
+  // the same signature. `keep` is given it whenever a while has passed, and at the end; false means that it could not be kept,
+  // and counts as not found. Whether nothing more can be left out, else the time was over or nobody waits any more.
+  using Keep = std::function<bool(const Confirmation&)>;
+  bool Shrink(Confirmation& confirmation, const Keep& keep);
 
   // Looks for a decisive switch of a confirmed, `listed` case, from the last switch back: one without which it passes, else one
   // without which it fails with another signature than the confirmation's.
@@ -77,8 +80,10 @@ class Confirmer {
   // Publishes the candidate if one of its forms fails often enough; forgets it otherwise.
   bool Verify(Confirmation& result);
   bool FailsAlways(const Case& c, Confirmation& result);
-  // Publishes the smallest of `smaller`, which are in order, that fails often enough with that signature.
-  bool VerifySmallest(const std::vector<Case>& smaller, const std::string& signature, Confirmation& result);
+  // Keeps `c` if it fails often enough with the confirmation's signature. Whether it did.
+  bool Replace(const Case& c, Confirmation& confirmation, const Keep& keep);
+  // Keeps the smallest of `smaller`, which are in order, for which that goes.
+  void ReplaceBySmallest(const std::vector<Case>& smaller, Confirmation& confirmation, const Keep& keep);
   bool OutOfTime() const;
 
   Run run_;

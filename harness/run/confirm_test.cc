@@ -4,7 +4,9 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
+#include "harness/run/smaller.h"
 #include "harness/run/subject_for_test.h"
 
 namespace handoff {
@@ -26,11 +28,12 @@ Outcome Failed(std::string kind = "double-delete", std::string rule = "R1") {
   return outcome;
 }
 
+constexpr auto kAlways = [](const Confirmation&) { return true; };
+
+std::string SignatureOf(const Case&, const Outcome& outcome) { return outcome.kind + "--" + outcome.rule; }
+
 Confirmer Make(Confirmer::Run run, milliseconds search = milliseconds(10'000)) {
-  return {std::move(run),
-          [](const Case&, const Outcome& outcome) { return outcome.kind + "--" + outcome.rule; },
-          [] { return false; },
-          {.search = search, .why = milliseconds(10'000)}};
+  return {std::move(run), SignatureOf, [] { return false; }, {.search = search, .why = milliseconds(10'000)}};
 }
 
 Case Original() {
@@ -163,9 +166,7 @@ TEST(ConfirmTest, AConfirmedCaseIsMadeSmallerAndFailsAsOften) {
   Confirmation confirmation = Make(run).Confirm(Original(), Failed());
   ASSERT_TRUE(confirmation.confirmed);
   const int before = runs;
-  bool complete = false;
-  EXPECT_TRUE(Make(run).Shrink(confirmation, complete));
-  EXPECT_TRUE(complete);
+  EXPECT_TRUE(Make(run).Shrink(confirmation, kAlways)) << "nothing more can be left out";
   EXPECT_EQ(OperationCount(confirmation.published), 2U);
   EXPECT_EQ(confirmation.signature, "double-delete--R1");
   EXPECT_GE(runs - before, 5);
@@ -196,8 +197,50 @@ TEST(ConfirmTest, ASmallerCaseThatFailsOnlySometimesIsNotPublished) {
   };
   Confirmation confirmation = Make(run).Confirm(Original(), Failed());
   const Case before = confirmation.published;
-  bool complete = false;
-  EXPECT_FALSE(Make(run).Shrink(confirmation, complete));
+  Make(run).Shrink(confirmation, [](const Confirmation& c) {
+    ADD_FAILURE() << "kept a case of " << OperationCount(c.published) << " operations";
+    return true;
+  });
+  EXPECT_EQ(confirmation.published, before);
+}
+
+TEST(ConfirmTest, WhatHasBecomeSmallerIsKeptOnTheWay) {
+  const auto run = [](const Case& c) { return OperationCount(c) > 0 ? Failed() : Clean(); };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  std::vector<Case> kept;
+  const auto keep = [&kept](const Confirmation& c) {
+    EXPECT_TRUE(c.confirmed);
+    kept.push_back(c.published);
+    return true;
+  };
+  Confirmer eager(run, SignatureOf, [] { return false; }, {.keep = milliseconds(0)});
+  EXPECT_TRUE(eager.Shrink(confirmation, keep));
+  ASSERT_GT(kept.size(), 1U);
+  for (std::size_t i = 1; i < kept.size(); ++i) EXPECT_LT(SizeOf(kept[i]), SizeOf(kept[i - 1]));
+  EXPECT_EQ(kept.back(), confirmation.published);
+}
+
+TEST(ConfirmTest, WhenNobodyWaitsAnyMoreWhatWasKeptIsTheResult) {
+  bool abandoned = false;
+  const auto run = [](const Case& c) { return OperationCount(c) > 0 ? Failed() : Clean(); };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  Case kept;
+  const auto keep = [&](const Confirmation& c) {
+    EXPECT_FALSE(abandoned);
+    abandoned = true;
+    kept = c.published;
+    return true;
+  };
+  Confirmer eager(run, SignatureOf, [&abandoned] { return abandoned; }, {.keep = milliseconds(0)});
+  EXPECT_FALSE(eager.Shrink(confirmation, keep));
+  EXPECT_EQ(confirmation.published, kept);
+}
+
+TEST(ConfirmTest, WhatCannotBeKeptIsNotTheResult) {
+  const auto run = [](const Case& c) { return OperationCount(c) > 0 ? Failed() : Clean(); };
+  Confirmation confirmation = Make(run).Confirm(Original(), Failed());
+  const Case before = confirmation.published;
+  Make(run).Shrink(confirmation, [](const Confirmation&) { return false; });
   EXPECT_EQ(confirmation.published, before);
 }
 
@@ -208,8 +251,7 @@ TEST(ConfirmTest, WhenTheSmallestCaseFailsByLuckALargerOneIsPublished) {
     return OperationCount(c) > 1 || ++lonely_runs == 1 ? Failed() : Clean();
   };
   Confirmation confirmation = Make(run).Confirm(Original(), Failed());
-  bool complete = false;
-  EXPECT_TRUE(Make(run).Shrink(confirmation, complete));
+  Make(run).Shrink(confirmation, kAlways);
   EXPECT_EQ(OperationCount(confirmation.published), 2U) << "one operation fails only once";
 }
 

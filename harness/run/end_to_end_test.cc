@@ -250,6 +250,24 @@ TEST(SymbolizerTest, OneThatEndsAtOnceCostsNamesOnly) {
   }
 }
 
+// What was confirmed is in a file from then on, whatever the cold parent is doing with it when somebody loses patience.
+TEST(ShorteningTest, WhoInterruptsItIsToldAFileThatIsThere) {
+  TargetProcess fuzz(HANDOFF_TSAN != 0 ? "canary_data_race" : "canary_use_after_free", {"-seed=1"},
+                     With(HANDOFF_TSAN != 0 ? "unlocked" : "pointer_kept", "fiber"));
+  const auto has_file = [&fuzz] {
+    const std::vector<std::string> files = fuzz.Files();
+    return !files.empty() && files[0].starts_with("crash-");
+  };
+  while (!has_file() && !fuzz.HasEnded()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(fuzz.pid(), SIGINT);
+  const Ended end = fuzz.Wait();
+  // It may have been through by then.
+  EXPECT_TRUE(end.code == kExitInterrupted || end.code == kExitFinding) << end.output;
+  std::string named = LineAfter(end.output, "Test unit written to ");
+  if (named.empty()) named = LineAfter(end.output, "Interrupted unit written to ");  // that file was there, but not yet complete
+  EXPECT_FALSE(ReadAll(named).empty()) << end.output;
+}
+
 TEST(MergeTest, FailingInputsArePassedOver) {
   const std::string from = FolderWithFile("case", EndingCase("operation"));
   const std::string to = FolderWithFile("other", "handoff case 1\nthreads 1\nA arm\n");

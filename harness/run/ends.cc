@@ -1,7 +1,6 @@
 #include "harness/run/ends.h"
 
 #include <poll.h>
-#include <sys/mman.h>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -49,26 +48,25 @@ void PrintEnd(const char* kind, const char* rule, const char* detail) {
   WriteText("\n");
 }
 
-// Waits for the cold parent's answer; false if it is gone or late. What it writes in the meantime goes to standard error.
-bool AwaitAnswer() {
+// Until the cold parent has answered, is gone, or is late. What it writes in the meantime goes to standard error.
+void AwaitAnswer() {
   const long until = Now() + ends.place.answer_seconds;
   for (;;) {
     pollfd ready = {.fd = ends.place.socket, .events = POLLIN, .revents = 0};
     timespec wait = {.tv_sec = 1, .tv_nsec = 0};
     const long n = RawSyscall(SYS_ppoll, Word(&ready), 1, Word(&wait), 0, 0);
     if (n == 1) {
-      char message = 0;
-      return RawSyscall(SYS_read, ends.place.socket, Word(&message), 1) == 1 && message == kAnswered;
+      return;
     }
-    if ((n < 0 && n != -EINTR) || Now() >= until) return false;
+    if ((n < 0 && n != -EINTR) || Now() >= until) return;
   }
 }
 
-bool AskColdParent() {
+// What becomes of it is kept in the exchange.
+void AskColdParent() {
   const char message = kRequest;
   // MSG_NOSIGNAL instead of a plain write: with the cold parent gone, SIGPIPE would end us before the case is written.
-  if (RawSyscall(SYS_sendto, ends.place.socket, Word(&message), 1, 0x4000, 0, 0) != 1) return false;
-  return AwaitAnswer();
+  if (RawSyscall(SYS_sendto, ends.place.socket, Word(&message), 1, 0x4000, 0, 0) == 1) AwaitAnswer();
 }
 
 // libFuzzer's and ClusterFuzz's phrase for a file that fails again; the others must not be taken for one.
@@ -95,11 +93,8 @@ const char* FileOf(EndKind end) {
 
 [[noreturn]] void EndWarm(EndKind end) {
   if (end == EndKind::kFinding) WriteText("handoff: something failed: it is tried again in fresh processes, then made smaller\n");
-  if (end == EndKind::kInterrupted || !AskColdParent()) EndAtOnce(FileOf(end), CodeOf(end));
-  const Exchange& exchange = *ends.place.exchange;
-  if (exchange.answer == Answer::kNotWritten) EndAtOnce(FileOf(end), CodeOf(end));
-  PrintPath(exchange.answer == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange.path);
-  LeaveAtOnce(CodeOf(end));
+  AskColdParent();
+  EndAtOnce(FileOf(end), CodeOf(end));
 }
 
 void HandleVerdict(const oracle::Verdict& verdict) {
@@ -147,11 +142,6 @@ void ObserveRecord(Observation* to) {
 }
 
 }  // namespace
-
-Exchange* NewExchange() {
-  void* block = mmap(nullptr, sizeof(Exchange), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return block == MAP_FAILED ? nullptr : static_cast<Exchange*>(block);
-}
 
 void LeaveAtOnce(int code) {
   for (;;) RawSyscall(SYS_exit_group, code);
@@ -206,15 +196,12 @@ void Observe(EndKind end, const char* kind, const char* rule, const char* detail
 
 void EndAtOnce(const char* file_name, int code) {
   static char path[kMaxPath];
-  const Exchange* exchange = ends.place.exchange;
+  Exchange* exchange = ends.place.exchange;
   if (ends.place.role == Role::kColdChild) LeaveAtOnce(code);
-  if (exchange != nullptr) {
-    // Acquire: the path was written before.
-    const auto kept = Answer{__atomic_load_n(&exchange->kept, __ATOMIC_ACQUIRE)};
-    if (kept != Answer::kNone) {
-      PrintPath(kept == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, exchange->path);
-      LeaveAtOnce(code);
-    }
+  const Kept kept = exchange != nullptr ? ReadKeptAndLeave(*exchange) : Kept{};
+  if (kept.answer != Answer::kNone) {
+    PrintPath(kept.answer == Answer::kConfirmed ? kWritten : kWrittenUnconfirmed, kept.path);
+    LeaveAtOnce(code);
   }
   if (ends.place.report_file >= 0) CopyOut(ends.place.report_file);
   if (exchange != nullptr && exchange->case_size > 0 && (ends.running || code != kExitInterrupted)) {

@@ -52,8 +52,14 @@ struct Observation {
   schedule::Stack stacks[schedule::kMaxStacks];  // what the scheduler noted; of a time-out, where the holder of the baton is
 };
 
-// What the cold parent says about a request.
-enum class Answer : std::uint32_t { kNone, kConfirmed, kUnconfirmed, kNotWritten };
+// What the cold parent says about a request; kNone when it has written nothing.
+enum class Answer : std::uint32_t { kNone, kConfirmed, kUnconfirmed };
+
+// A file that the cold parent has written. The path points into the exchange.
+struct Kept {
+  Answer answer;
+  const char* path;
+};
 
 struct Exchange {
   // The case in flight, in binary form (or as the fuzzer gave it, when that is the same); empty when none is.
@@ -62,13 +68,25 @@ struct Exchange {
   std::uint8_t case_bytes[kMaxCaseBytes];
   Observation warm;
   Observation cold;
-  Answer answer;
-  std::uint32_t kept;   // an Answer: what has been written so far, for a process that is interrupted before it gets its answer
-  char path[kMaxPath];  // of the file that both are about
+  // What the cold parent has written so far, smaller and smaller, for a process that is interrupted before it gets its answer: an
+  // Answer, and which of the two paths names the file. The other one is free for the next file's, so that nobody reads half of
+  // one.
+  std::uint32_t kept;
+  std::uint32_t leaving;  // 1 from before the fuzzing process reads `kept` for the last time: what it then names must stay
+  char paths[2][kMaxPath];
 };
 
 // A zeroed block, shared with all later forks; null where the system refuses. Never unmapped.
 Exchange* NewExchange();
+
+// What the cold parent has kept. Any process and thread; safe in signal handlers.
+Kept ReadKept(const Exchange& exchange);
+// The same, and the last thing that the fuzzing process asks: from here on nothing that it may have read goes.
+Kept ReadKeptAndLeave(Exchange& exchange);
+// Keeps a file instead of the one before. The cold parent only, which removes that one afterwards unless somebody leaves, and
+// keeps no other once somebody does.
+void Keep(Exchange& exchange, Answer answer, const char* path);
+bool IsLeaving(const Exchange& exchange);
 
 // Messages over the socket between the fuzzing process and its cold parent, a byte each.
 inline constexpr char kRequest = 'r';

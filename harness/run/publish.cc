@@ -67,7 +67,8 @@ std::string DescribeWithout(const Alphabet& alphabet, const Finding& finding, co
          Counted(decision.at.access, "access", "accesses");
 }
 
-std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const DecisiveSearch& search) {
+// `ended`: why a search that is not complete is not.
+std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const DecisiveSearch& search, const char* ended) {
   const Case& c = finding.recorded;
   if (search.found) {
     const Outcome& without = search.found->without;
@@ -82,7 +83,7 @@ std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const 
       text += " A data race is that nothing in the code orders the two accesses, whichever comes first.";
     return text;
   }
-  if (!search.complete) return "Not known: the time was over before each of its switches had been left out once.";
+  if (!search.complete) return std::string("Not known: ") + ended + " before each of its switches had been left out once.";
   if (c.switches.size() == 1) return "No switch decides: it fails without its only one as well.";
   return "No single switch decides: it fails as well without any one of its " + std::to_string(c.switches.size()) + ".";
 }
@@ -165,24 +166,19 @@ Confirmer Publisher::MakeConfirmer(ColdRunner& runner, const std::string& kind) 
           [&runner] { return runner.Abandoned(); }, ConfirmLimits{.search = std::chrono::seconds(options_.confirm_seconds)}};
 }
 
-// Tells the fuzzing process, should it be interrupted, what there is. Release: the path comes before.
-static void Keep(Exchange& exchange, const char* path, Answer answer) {
-  __atomic_store_n(&exchange.kept, static_cast<std::uint32_t>(Answer::kNone), __ATOMIC_RELAXED);
-  CopyText(exchange.path, sizeof exchange.path, path);
-  __atomic_store_n(&exchange.kept, static_cast<std::uint32_t>(answer), __ATOMIC_RELEASE);
-}
-
 // Whether the case is in a file now, which `exchange` names. The file that it named before goes, if it was `ours`: if there was
 // none of that name when we came.
 static bool WriteCase(const Case& c, Answer answer, Exchange& exchange, bool& ours) {
   static char path[kMaxPath];
-  const std::string before = Answer{exchange.kept} == Answer::kNone ? "" : exchange.path;
+  if (IsLeaving(exchange)) return false;
+  const Kept kept = ReadKept(exchange);
+  const std::string before = kept.answer == Answer::kNone ? "" : kept.path;
   const std::vector<std::uint8_t> bytes = EncodeCase(c);
   const char* name = answer == Answer::kConfirmed ? "crash" : "unconfirmed";
   bool existed = false;
   if (!WriteArtifact(name, bytes.data(), bytes.size(), path, &existed)) return false;
-  Keep(exchange, path, answer);
-  if (ours && !before.empty() && before != path) unlink(before.c_str());
+  Keep(exchange, answer, path);
+  if (ours && !before.empty() && before != path && !IsLeaving(exchange)) unlink(before.c_str());
   ours = !existed;
   return true;
 }
@@ -202,35 +198,31 @@ class Limit {
 void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
   const Limit limit(options_.confirm_seconds);
   Case original;
-  exchange.answer = Answer::kNotWritten;
-  exchange.kept = static_cast<std::uint32_t>(Answer::kNone);
   if (!ReadRequest(exchange, original)) return;
   const Outcome warm = ReadObservation(exchange.warm, warm_report_ < 0 ? "" : ReadReport(warm_report_));
-  if (warm.end == EndKind::kTimeout || options_.minimizes) {
-    const char* name = warm.end == EndKind::kTimeout ? "timeout" : "crash";
-    // As it is: a time-out takes too long to be tried again, and a minimising libFuzzer wants the very input that it gave.
-    const bool written = WriteArtifact(name, exchange.case_bytes, exchange.case_size, exchange.path);
-    Print(original, warm, {}, exchange.path);
-    if (written) exchange.answer = Answer::kConfirmed;
+  if (warm.end != EndKind::kTimeout && !options_.minimizes) {
+    ConfirmAndWrite(runner, original, warm, exchange);
     return;
   }
-  ConfirmAndWrite(runner, original, warm, exchange);
+  // As it is: a time-out takes too long to be tried again, and a minimising libFuzzer wants the very input that it gave.
+  static char path[kMaxPath];
+  const char* name = warm.end == EndKind::kTimeout ? "timeout" : "crash";
+  if (WriteArtifact(name, exchange.case_bytes, exchange.case_size, path)) Keep(exchange, Answer::kConfirmed, path);
+  Print(original, warm, {}, path);
 }
 
 void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const {
   Confirmer confirmer = MakeConfirmer(runner, warm.kind);
   Confirmation result = confirmer.Confirm(original, warm);
   const Answer answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
-  // The file first: what follows takes seconds, and somebody may be about to stop us.
   bool ours = false;
-  const bool written = WriteCase(result.published, answer, exchange, ours);
+  const auto keep = [&](const Confirmation& c) { return WriteCase(c.published, answer, exchange, ours); };
   Known known{.confirmed = result.confirmed};
-  Confirmation smaller = result;
-  if (written && confirmer.Shrink(smaller, known.shortened) && WriteCase(smaller.published, answer, exchange, ours))
-    result = std::move(smaller);
+  // The file first: what follows takes seconds, and somebody may be about to stop us.
+  if (keep(result)) known.shortened = confirmer.Shrink(result, keep);
   if (result.confirmed) known.decisive = confirmer.FindDecisive(result);
-  Print(result.published, result.outcome, known, exchange.path);
-  if (written) exchange.answer = answer;
+  known.interrupted = runner.Abandoned();
+  Print(result.published, result.outcome, known, ReadKept(exchange).path);
 }
 
 void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
@@ -242,7 +234,8 @@ void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
   const Outcome cold = runner.Run(original, kColdSeconds);
   if (cold.end != EndKind::kFinding) return;
   ConfirmAndWrite(runner, original, cold, exchange);
-  if (exchange.answer == Answer::kConfirmed) std::fprintf(stderr, "Test unit written to %s\n", exchange.path);
+  const Kept kept = ReadKept(exchange);
+  if (kept.answer == Answer::kConfirmed) std::fprintf(stderr, "Test unit written to %s\n", kept.path);
 }
 
 void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& outcome, const std::string& path) const {
@@ -260,12 +253,13 @@ void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known,
   Finding finding = FindingOf(c, outcome);
   finding.places = PlacesText(outcome.places);
   const Commands commands = CommandsFor(path);
-  const std::string why = known.decisive ? DescribeWhy(target_.alphabet, finding, *known.decisive) : "";
+  const char* ended = known.interrupted ? "this was interrupted" : "the time was over";
+  const std::string why = known.decisive ? DescribeWhy(target_.alphabet, finding, *known.decisive, ended) : "";
   const std::string text = Explain(finding, target_.alphabet,
                                    {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test});
   if (!known.confirmed)
     std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
-  if (!known.shortened) std::fputs("handoff: the time was over before nothing more could be left out of the case\n", stderr);
+  if (!known.shortened) std::fprintf(stderr, "handoff: %s before nothing more could be left out of the case\n", ended);
   std::fputs(text.c_str(), stderr);
 }
 

@@ -40,7 +40,8 @@ class Publisher final : public RequestHandler {
   struct Known {
     std::optional<DecisiveSearch> decisive = std::nullopt;  // nothing: nobody has looked
     bool confirmed = true;
-    bool shortened = true;  // as far as it goes
+    bool shortened = true;     // as far as it goes
+    bool interrupted = false;  // why something is not known
   };
   void Print(const Case& c, const Outcome& outcome, const Known& known, const std::string& path) const;
   // The commands that a finding names, for a case in `path`, wherever that is.

@@ -48,16 +48,16 @@ constexpr Part kParts[] = {{CountThreads, EraseThread}, {CountOperations, EraseN
 
 class Shrinker {
  public:
-  Shrinker(const Case& c, const RunTrial& run, const IsOver& is_over) : original_(c), best_(c), run_(run), is_over_(is_over) {}
+  Shrinker(const Case& c, const RunTrial& run, const IsOver& is_over, const OnSmaller& on_smaller)
+      : original_(c), best_(c), run_(run), is_over_(is_over), on_smaller_(on_smaller) {}
 
-  std::vector<Case> Run() {
+  void Run() {
     Start();
     // What is easier to read comes later: it takes a run for each detail.
     while (TakeSmallerPrograms() || TakeByChance(SmallerPrograms(best_))) {
     }
     while (!is_over_() && Step()) {
     }
-    return std::move(smaller_);
   }
 
  private:
@@ -172,20 +172,22 @@ class Shrinker {
     listed.switches = std::move(taken);
     if (c.strategy == Strategy::kListed && SizeOf(listed) > SizeOf(c)) listed = c;
     best_ = std::move(listed);
-    if (best_ != original_) smaller_.push_back(best_);
+    if (best_ != original_) on_smaller_(best_);
   }
 
-  const Case& original_;  // the caller's
+  const Case original_;
   Case best_;
-  std::vector<Case> smaller_;
   std::map<std::vector<std::uint8_t>, std::vector<Place>> tried_;  // by its binary form, what its run came by
   std::size_t runs_ = 0;
-  const RunTrial& run_;    // the caller's
-  const IsOver& is_over_;  // the caller's
+  const RunTrial& run_;          // the caller's
+  const IsOver& is_over_;        // the caller's
+  const OnSmaller& on_smaller_;  // the caller's
 };
 
 }  // namespace
 
-std::vector<Case> Shrink(const Case& c, const RunTrial& run, const IsOver& is_over) { return Shrinker(c, run, is_over).Run(); }
+void Shrink(const Case& c, const RunTrial& run, const IsOver& is_over, const OnSmaller& on_smaller) {
+  Shrinker(c, run, is_over, on_smaller).Run();
+}
 
 }  // namespace handoff

@@ -17,8 +17,10 @@ struct Trial {
 };
 // Runs a case, as the first run of a fresh process. May take a while.
 using RunTrial = std::function<Trial(const Case&)>;
-// Whether to stop: what was found so far is returned. Asked before each run.
+// Whether to stop. Asked before each run.
 using IsOver = std::function<bool()>;
+// Is given what failed, each smaller than the one before it. May take a while.
+using OnSmaller = std::function<void(const Case&)>;
 
 // Makes a `listed` case smaller by the measure of SizeOf, again and again until nothing of what is known here makes it smaller:
 //
@@ -28,8 +30,8 @@ using IsOver = std::function<bool()>;
 //   looks for another schedule where a smaller program passes: a switch is anchored to what an operation does, and that changes
 //   with the operations before it.
 //
-// Returns what failed on the way, each smaller than the one before it, empty if there is nothing; the last one is the
-// result. No case is run twice. The same answers of `run` give the same result, as long as the time is not over.
-std::vector<Case> Shrink(const Case& c, const RunTrial& run, const IsOver& is_over);
+// `on_smaller` gets what fails on the way; the last one is the result, and there need be none. No case is run twice. The same
+// answers of `run` give the same result, as long as the time is not over.
+void Shrink(const Case& c, const RunTrial& run, const IsOver& is_over, const OnSmaller& on_smaller);
 
 }  // namespace handoff

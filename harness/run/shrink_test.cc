@@ -51,9 +51,16 @@ RunTrial Judged(Predicate fails) {
   return [fails = std::move(fails)](const Case& c) { return Trial{.fails = fails(c), .switches = c.switches}; };
 }
 
-// The last of what comes out, or the case itself.
+// All that comes out.
+std::vector<Case> Smaller(const Case& c, const RunTrial& run, const IsOver& is_over = kNever) {
+  std::vector<Case> smaller;
+  Shrink(c, run, is_over, [&smaller](const Case& found) { smaller.push_back(found); });
+  return smaller;
+}
+
+// The last of it, or the case itself.
 Case Smallest(const Case& c, const RunTrial& run) {
-  const std::vector<Case> smaller = Shrink(c, run, kNever);
+  const std::vector<Case> smaller = Smaller(c, run);
   return smaller.empty() ? c : smaller.back();
 }
 
@@ -76,7 +83,7 @@ TEST(ShrinkTest, OnlyWhatTheFailureNeedsIsLeft) {
 }
 
 TEST(ShrinkTest, WhatNeedsEverythingStaysAsItIs) {
-  EXPECT_TRUE(Shrink(Large(), Judged([](const Case& c) { return c == Large(); }), kNever).empty());
+  EXPECT_TRUE(Smaller(Large(), Judged([](const Case& c) { return c == Large(); })).empty());
 }
 
 TEST(ShrinkTest, WhatFailsAnywayBecomesOneEmptyThread) {
@@ -89,7 +96,7 @@ TEST(ShrinkTest, WhatFailsAnywayBecomesOneEmptyThread) {
 TEST(ShrinkTest, WhenTheTimeIsOverItReturnsWhatItHas) {
   int left = 3;
   const auto run = Judged([&left](const Case&) { return left-- > 0; });
-  const std::vector<Case> smaller = Shrink(Large(), run, [&left] { return left <= 0; });
+  const std::vector<Case> smaller = Smaller(Large(), run, [&left] { return left <= 0; });
   ASSERT_EQ(smaller.size(), 2U) << "the first run is of the case itself";
   EXPECT_EQ(smaller.back().threads.size(), 1U) << "two threads at once, then one";
   EXPECT_EQ(OperationCount(smaller.back()), 4U);
@@ -102,7 +109,7 @@ TEST(ShrinkTest, SwitchesThatWereNotTakenGoAtOnce) {
     std::erase_if(trial.switches, [](const Switch& s) { return s.thread != 2; });
     return trial;
   };
-  const std::vector<Case> smaller = Shrink(c, run, kNever);
+  const std::vector<Case> smaller = Smaller(c, run);
   ASSERT_FALSE(smaller.empty());
   EXPECT_EQ(smaller.front().threads, c.threads);
   EXPECT_EQ(smaller.front().switches.size(), 4U);
@@ -265,15 +272,15 @@ TEST(ShrinkTest, NothingIsRunTwiceAndTheResultIsTheSameAgain) {
   Case c = Small();
   c.threads[0] = {Op(5), Op(6), Op(1)};
   c.switches = {{.thread = 0, .to = 1, .at = {.operation = 2, .sync = 7}}};
-  const std::vector<Case> smaller = Shrink(c, run, kNever);
+  const std::vector<Case> smaller = Smaller(c, run);
   const std::set<std::vector<std::uint8_t>> different(runs.begin(), runs.end());
   EXPECT_EQ(different.size(), runs.size());
-  EXPECT_EQ(Shrink(c, RunWithMovedAnchors, kNever), smaller);
+  EXPECT_EQ(Smaller(c, RunWithMovedAnchors), smaller);
 }
 
 TEST(ShrinkTest, EachCaseIsSmallerThanTheOneBefore) {
   const auto run = Judged([](const Case& c) { return HasOperation(c, 6); });
-  std::vector<Case> smaller = Shrink(Large(), run, kNever);
+  std::vector<Case> smaller = Smaller(Large(), run);
   smaller.insert(smaller.begin(), Large());
   for (std::size_t i = 1; i < smaller.size(); ++i) EXPECT_LT(SizeOf(smaller[i]), SizeOf(smaller[i - 1]));
   EXPECT_GT(smaller.size(), 3U);

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <ucontext.h>
-#include <unwind.h>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -10,6 +9,7 @@
 #include "harness/run/artifact.h"
 #include "harness/run/ends.h"
 #include "harness/run/ends_state.h"
+#include "harness/schedule/frame_walk.h"
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/scheduler.h"
 
@@ -96,38 +96,23 @@ void OnPipe(int, siginfo_t*, void*) {
   if (gone && between) End(EndKind::kInterrupted, "interrupted", "", "");
 }
 
-struct Walk {
-  std::uintptr_t start;  // where the signal struck: what lies above is the handler's
-  schedule::Stack* to;
-  bool started;
-};
-
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
-  Walk& walk = *static_cast<Walk*>(argument);
-  const std::uintptr_t pc = _Unwind_GetIP(context);
-  walk.started = walk.started || pc == walk.start;
-  if (!walk.started) return _URC_NO_REASON;
-  if (walk.to->count == schedule::kMaxFrames || pc == 0) return _URC_END_OF_STACK;
-  walk.to->frames[walk.to->count++] = pc;
-  return _URC_NO_REASON;
-}
-
-// The frames of an interrupted thread. The unwinder is the compiler's, since functions of libc keep no frame pointers; should it
-// hang on a lock that the signal struck in, the alarm gets us on.
+// The frames of an interrupted thread. Should the unwinder hang on a lock that the signal struck in, the alarm gets us on.
 void CollectFrames(const void* context, Observation* observation) {
   schedule::Stack* to = &observation->stacks[0];
   *to = schedule::Stack{};
   observation->stack_count = 1;
   const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #ifdef __x86_64__
-  Walk walk = {.start = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), .to = to, .started = false};
+  const auto struck = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
 #else
-  Walk walk = {.start = static_cast<std::uintptr_t>(machine.pc), .to = to, .started = false};
+  const auto struck = static_cast<std::uintptr_t>(machine.pc);
 #endif
   to->thread = static_cast<std::int16_t>(schedule::Self());
-  to->frames[0] = walk.start;
-  _Unwind_Backtrace(AddFrame, &walk);
-  if (to->count == 0) to->count = 1;  // it did not get past the signal
+  to->frames[0] = struck;
+  to->count = 1;
+  schedule::FrameWalk walk = {.frames = to->frames, .limit = schedule::kMaxFrames, .start = struck};
+  schedule::WalkFrames(walk);
+  if (walk.count > 0) to->count = walk.count;  // it may not have got past the signal
 }
 
 Observation* Own() {

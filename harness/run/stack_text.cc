@@ -1,10 +1,8 @@
 #include "harness/run/stack_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -12,10 +10,7 @@
 
 #include "harness/report/function_name.h"
 #include "harness/report/stack_frame.h"
-
-extern "C" {
-__attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* out, std::size_t size);
-}
+#include "harness/run/symbolizer.h"
 
 namespace handoff {
 
@@ -25,16 +20,11 @@ using schedule::Stack;
 using schedule::StackOf;
 using Lines = std::vector<std::string>;
 
-// What the symbolizer says of one address: a line for each function that is inlined there. Kept, since a case that is made
-// smaller waits at the same places hundreds of times.
+// What the symbolizer says of one address. Kept, since a case that is made smaller waits at the same places hundreds of times.
 const Lines& LinesOf(std::uintptr_t pc) {
   static std::map<std::uintptr_t, Lines>& known = *new std::map<std::uintptr_t, Lines>;
   const auto [entry, is_new] = known.try_emplace(pc);
-  if (!is_new) return entry->second;
-  std::array<char, 4096> text{};                                                  // ended by a zero byte each
-  __sanitizer_symbolize_pc(reinterpret_cast<void*>(pc), "%f %S %M", text.data(),  // NOLINT(performance-no-int-to-ptr)
-                           text.size() - 1);
-  for (const char* line = text.data(); *line != '\0'; line += std::strlen(line) + 1) entry->second.emplace_back(line);
+  if (is_new) entry->second = Symbolize(pc, "%f %S %M");
   return entry->second;
 }
 
@@ -42,7 +32,6 @@ const Lines& LinesOf(std::uintptr_t pc) {
 // a signal struck. A return address is behind its call.
 Lines FramesOf(std::span<const std::uintptr_t> addresses, bool struck) {
   Lines frames;
-  if (__sanitizer_symbolize_pc == nullptr) return frames;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     for (const std::string& line : LinesOf(addresses[i] - (i == 0 && struck ? 0 : 1))) {
       const bool ours = line.starts_with("handoff::schedule::") || line.find("::HandleVerdict(") != std::string::npos;

@@ -1,7 +1,7 @@
 #include "harness/run/symbolizer.h"
 
 #include <cstddef>
-#include <cstdint>
+#include <cstring>
 #include <utility>
 
 extern "C" {
@@ -10,30 +10,28 @@ __attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format
 
 namespace handoff {
 
-namespace {
-
-std::string NameOf(std::uintptr_t pc) {
-  std::array<char, 1024> name{};
-  __sanitizer_symbolize_pc(reinterpret_cast<void*>(pc), "%f %L", name.data(),
-                           name.size() - 1);  // NOLINT(performance-no-int-to-ptr)
-  return name.data();
+std::vector<std::string> Symbolize(std::uintptr_t pc, const char* format) {
+  std::vector<std::string> lines;
+  if (__sanitizer_symbolize_pc == nullptr) return lines;
+  std::array<char, 4096> text{};                                              // lines that end in a zero byte each
+  __sanitizer_symbolize_pc(reinterpret_cast<void*>(pc), format, text.data(),  // NOLINT(performance-no-int-to-ptr)
+                           text.size() - 1);
+  for (const char* line = text.data(); *line != '\0'; line += std::strlen(line) + 1) lines.emplace_back(line);
+  return lines;
 }
 
-// What the symbolizer knows of two places in this file.
-std::array<std::string, 2> Ask() {
-  // Behind their first bytes: the address of a function may be that of a jump to it.
-  return {NameOf(reinterpret_cast<std::uintptr_t>(&Ask) + 1), NameOf(reinterpret_cast<std::uintptr_t>(&NameOf) + 1)};
+// Behind their first bytes: the address of a function may be that of a jump to it.
+SharedSymbolizer::Answers SharedSymbolizer::Ask() {
+  return {Symbolize(reinterpret_cast<std::uintptr_t>(&Ask) + 1, "%f %L"),
+          Symbolize(reinterpret_cast<std::uintptr_t>(&Symbolize) + 1, "%f %L")};
 }
-
-}  // namespace
 
 void SharedSymbolizer::Start() {
-  if (std::exchange(started_, true) || __sanitizer_symbolize_pc == nullptr) return;
-  answers_ = Ask();
+  if (!std::exchange(started_, true)) answers_ = Ask();
 }
 
 bool SharedSymbolizer::InStep() {
-  if (started_ && in_step_ && __sanitizer_symbolize_pc != nullptr) in_step_ = Ask() == answers_;
+  if (started_ && in_step_) in_step_ = Ask() == answers_;
   return in_step_;
 }
 

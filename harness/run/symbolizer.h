@@ -3,9 +3,15 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace handoff {
+
+// What the sanitizer's symbolizer says of an address, in its own format: a line for each function that is inlined there. Empty
+// without a sanitizer. Any thread.
+std::vector<std::string> Symbolize(std::uintptr_t pc, const char* format);
 
 // Of a process that forks children, one after the other. They inherit the sanitizer's pipes to the process that it has started,
 // so their questions and answers must stay in step: a child that is stopped between the two leaves an answer behind, which the
@@ -18,9 +24,13 @@ class SharedSymbolizer {
   bool InStep();
 
  private:
+  // To two questions whose answers differ: what there is at two places of the same file.
+  using Answers = std::array<std::vector<std::string>, 2>;
+  static Answers Ask();
+
   bool started_ = false;
   bool in_step_ = true;
-  std::array<std::string, 2> answers_;  // to two questions whose answers differ
+  Answers answers_;
 };
 
 }  // namespace handoff

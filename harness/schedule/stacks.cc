@@ -1,7 +1,7 @@
 // Where threads stand, for the report of a failed run: each reads its own stack.
-#include <unwind.h>
 #include <iterator>
 
+#include "harness/schedule/frame_walk.h"
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
@@ -9,20 +9,6 @@ namespace {
 
 void* out_of_unwinder[5];
 __thread bool unwinds = false;
-
-struct Walk {
-  std::uintptr_t* frames;  // the caller's
-  int count;
-  int limit;
-};
-
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
-  Walk& walk = *static_cast<Walk*>(argument);
-  const std::uintptr_t pc = _Unwind_GetIP(context);
-  if (walk.count == walk.limit || pc == 0) return _URC_END_OF_STACK;
-  walk.frames[walk.count++] = pc;
-  return _URC_NO_REASON;
-}
 
 // Null when the record has no room for another one.
 Stack* NewStack(StackOf of, int thread) {
@@ -44,19 +30,18 @@ Stack* NewStack(StackOf of, int thread) {
 
 void KeepStacks() { state.keeps_stacks = true; }
 
-// The unwinder is the compiler's: functions of libc and of its C++ library keep no frame pointers. It has locks of its own, which
-// must not be where threads switch. Unwind information that is wrong (assembly by hand, code made at run time) leads it to where
-// there is no stack: what it found before is kept.
+// The unwinder has locks of its own, which must not be where threads switch. Unwind information that is wrong (assembly by hand,
+// code made at run time) leads it to where there is no stack: what it found before is kept.
 int ReadFrames(std::uintptr_t* frames, int limit) {
   const int me = Self();
   const std::int64_t budget = handoff_budget;
   SetSelf(-1);
   handoff_budget = 0;
-  static Walk walk;  // static: read after a jump. Whoever reads holds the baton
-  walk = {.frames = frames, .count = 0, .limit = limit};
+  static FrameWalk walk;  // static: read after a jump. Whoever reads holds the baton
+  walk = {.frames = frames, .limit = limit};
   if (__builtin_setjmp(out_of_unwinder) == 0) {
     unwinds = true;
-    _Unwind_Backtrace(AddFrame, &walk);
+    WalkFrames(walk);
   }
   unwinds = false;
   handoff_budget = budget;
