@@ -1,13 +1,14 @@
 """Proof that the detectors are alive: each broken canary is found where fuzz/canary/expectations.txt says so and replays at once,
-and the safe ones stay silent."""
+also by the same schedule in the builds with the other sanitizer and with none, and the safe ones stay silent."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff_tool import interpreter, process, targets
+from handoff_tool import builds, interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FINDING, TIMEOUT, Failure
 from handoff_tool.output import Output
 from handoff_tool.places import ROOT
@@ -15,17 +16,11 @@ from handoff_tool.places import ROOT
 TABLE = ROOT / "fuzz" / "canary" / "expectations.txt"
 PREFIX = "canary_"
 # `listed` is what every replay runs under; pos and surw decide at each point, hence never at an access.
-FINEST = (
-    ("random", "access"),
-    ("pct", "access"),
-    ("bytes", "access"),
-    ("pos", "sync"),
-    ("surw", "sync"),
-    ("random", "sync"),
-    ("random", "op"),
-)
-ALL = (*FINEST, ("pct", "sync"), ("bytes", "sync"), ("pct", "op"), ("bytes", "op"), ("pos", "op"), ("surw", "op"))
+SEEDED = ("random", "pct", "bytes")
+ALL = (*((s, "access") for s in SEEDED), *((s, g) for g in ("sync", "op") for s in (*SEEDED, "pos", "surw")))
 SAFE = (("random", "access"), ("surw", "sync"))
+PORTABLE = ("random", "sync")  # the mode whose finding is taken to the other builds: they have no access points in common
+PLAIN = "gcc"  # the preset without a sanitizer, called "none" in the table
 PROOFS = ("canary_data_race", "canary_hidden_race")  # that the scheduler is invisible: under every mode there is
 SAFE_RUNS = 1500
 LIMIT = 60.0  # seconds to find what must be found; no verdict on speed, an end for what is never found
@@ -47,6 +42,7 @@ class Check:
     sanitizer: str
     choices: targets.Choices
     expected: frozenset[str]
+    elsewhere: tuple[tuple[str, frozenset[str]], ...] = ()  # what its file must show in other builds, by preset
 
     def name(self) -> str:
         mode = f"{self.choices.strategy}/{self.choices.granularity}" + (
@@ -77,18 +73,26 @@ def checks(rows: list[Row], everything: dict[str, targets.Target]) -> Iterator[C
         target = everything.get(row.target)
         if target is None or row.sanitizer not in target.binaries:
             raise Failure(f"{TABLE.name} names {row.target} ({row.sanitizer}), which is not built.")
-        modes = ALL if row.target in PROOFS else FINEST
-        broken = [(s, g, "") for s, g in modes if row.expected[g]]
-        broken += [("random", g, "") for g, kinds in row.expected.items() if kinds == frozenset()]
-        broken += [("random", "access", "thread")] if row.expected["access"] and target.carrier == "fiber" else []
+        on_threads = [] if target.carrier != "fiber" else ALL if row.target in PROOFS else [("random", "access")]
+        broken = [(s, g, "") for s, g in ALL] + [(s, g, "thread") for s, g in on_threads]
         for s, g, c in broken:
-            yield Check(target, row.sanitizer, targets.Choices(row.twin, s, g, carrier=c), row.expected[g] or frozenset())
+            kinds = row.expected[g]
+            if kinds or (kinds is not None and s == "random" and not c):
+                others = tuple(_elsewhere(rows, row)) if kinds and (s, g, c) == (*PORTABLE, "") else ()
+                yield Check(target, row.sanitizer, targets.Choices(row.twin, s, g, carrier=c), kinds, others)
         if (row.target, row.sanitizer) in silent:
             continue
         silent.add((row.target, row.sanitizer))
-        quiet = [(s, g, "") for s, g in (ALL if row.target in PROOFS else SAFE)]
-        quiet += [("random", "access", "thread")] if target.carrier == "fiber" else []
+        quiet = [(s, g, "") for s, g in (ALL if row.target in PROOFS else SAFE)] + [(s, g, "thread") for s, g in on_threads]
         yield from (Check(target, row.sanitizer, targets.Choices("", s, g, carrier=c), frozenset()) for s, g, c in quiet)
+
+
+def _elsewhere(rows: list[Row], row: Row) -> Iterator[tuple[str, frozenset[str]]]:
+    """Where else a file found in the mode PORTABLE can be run, and as what it fails there."""
+    for other in rows:
+        kinds = other.expected[PORTABLE[1]]
+        if (other.target, other.twin) == (row.target, row.twin) and other.sanitizer != row.sanitizer and kinds is not None:
+            yield (other.sanitizer if other.sanitizer in interpreter.SANITIZERS else PLAIN), kinds
 
 
 def timeout(check: Check) -> int:
@@ -122,23 +126,48 @@ def run(check: Check) -> str:
         file = Path(output.written)
         if not output.written or not file.is_file() or not file.stat().st_size:
             return f"{check.name()}: found {kind}, but no file was written"
-        return _replays(check, file, folder, output.signature())
+        case = folder / "case"
+        shutil.copy(file, case)
+        elsewhere = (_replays_in(check, case, preset, kinds) for preset, kinds in check.elsewhere)
+        problem = _replays(check, case, output) or next(filter(None, elsewhere), "")
+        if not problem:
+            return ""
+        kept = Path(tempfile.gettempdir()) / f"handoff-{check.target.name}-{check.sanitizer}-{file.name}"
+        shutil.copy(file, kept)
+        return f"{check.name()}: {problem}; the file is {kept}"
 
 
-def _replays(check: Check, file: Path, folder: Path, signature: str) -> str:
+def _replay(check: Check, case: Path, preset: str) -> tuple[int, Output]:
     """The file alone must do it: no strategy is given any more."""
-    again = folder / "replay"
-    again.mkdir()
-    shutil.copy(file, again / "case")
     output = Output()
     environment = targets.Choices(check.choices.twin, carrier=check.choices.carrier).environment()
-    words: list[str | Path] = [f"-artifact_prefix={again}/", f"-timeout={timeout(check)}", again / "case"]
-    code = process.Process(check.target.binaries[check.sanitizer], words, environment, again).follow(output.feed, LIMIT)
-    if code in (FINDING, TIMEOUT):
-        return ""
-    kept = Path(tempfile.gettempdir()) / f"handoff-{check.target.name}-{check.sanitizer}-{file.name}"
-    shutil.copy(file, kept)
-    return f"{check.name()}: {signature} does not replay at the first run (exit {code}); the file is {kept}"
+    words: list[str | Path] = [f"-artifact_prefix={case.parent}/", f"-timeout={timeout(check)}", case]
+    binary = builds.binary(check.target.name, preset)
+    return process.Process(binary, words, environment, case.parent).follow(output.feed, LIMIT), output
+
+
+def _replays(check: Check, case: Path, found: Output) -> str:
+    code, _ = _replay(check, case, check.sanitizer)
+    return "" if code in (FINDING, TIMEOUT) else f"{found.signature()} does not replay at the first run (exit {code})"
+
+
+def _replays_in(check: Check, case: Path, preset: str, kinds: frozenset[str]) -> str:
+    """Fails as the table says of that build, with the same schedule. What only the finding build's sanitizer notices passes."""
+    code, there = _replay(check, case, preset)
+    _, here = _replay(check, case, check.sanitizer)
+    found = _kind(there) if code != CLEAN else "silence"
+    expected = {_kind(here)} if _kind(here) in kinds else kinds | {"silence"}
+    if code not in (CLEAN, FINDING, TIMEOUT) or found not in expected:
+        return f"its file: expected {' or '.join(sorted(expected))} in the build {preset}, found exit {code}, {found}"
+    if "" not in (here.trace, there.trace) and code == FINDING and found == _kind(here) and here.trace != there.trace:
+        return f"its file: expected the trace {here.trace} in the build {preset}, found {there.trace}"
+    return ""
+
+
+def _kind(output: Output) -> str:
+    """Without a sanitizer a program only says in a line what has ended it."""
+    said = re.match(r"handoff: ([a-z-]+)(?:: | against |$)", output.last_line())
+    return output.token.partition("--")[0] or (said[1] if said else output.signature())
 
 
 def run_all(everything: dict[str, targets.Target]) -> list[tuple[Check, str]]:

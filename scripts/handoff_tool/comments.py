@@ -1,4 +1,5 @@
-"""The comments of a text case that say how it is run: `# target: NAME` and three more. All other comments are the author's."""
+"""The comments of a text case that are read: how it is run (`# target: NAME` and three more), and what must be found on its twin.
+All other comments are the author's."""
 
 import difflib
 import re
@@ -6,7 +7,8 @@ from pathlib import Path
 
 from handoff_tool.outcome import Failure
 
-WORDS = ("target", "twin", "sanitizer", "carrier")
+FINDS = "finds"  # kind and rule of the finding on the twin
+WORDS = ("target", "twin", "sanitizer", "carrier", FINDS)
 TEXT = b"handoff case"  # how a text case begins
 _READ = re.compile(rf"^[ \t]*#[ \t]*({'|'.join(WORDS)})(?::[ \t]*(.*?)|[ \t]+(\S+))[ \t\r]*$", re.M)
 _ANY = re.compile(r"^[ \t]*#[ \t]*(\w+):", re.M)

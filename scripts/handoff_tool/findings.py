@@ -226,6 +226,8 @@ def origin(path: Path, flags: Origin | None = None) -> Origin:
         found.target = parts[at + 1]
         source = f"it lies in {parts[at]}/{found.target}"
     for word, name in comments.read(path).items():
+        if word == comments.FINDS:
+            continue
         beside = getattr(found, word)
         if beside not in ("", name) and not getattr(flags, word, ""):
             found_it = f"found '# {word}: {name}'; correct the comment or move the file."

@@ -8,6 +8,8 @@ _STATUS = re.compile(r"^#(\d+)\s+[A-Z_a-z]+\s.*?(?:cov: (\d+).*?)?(?:corp: (\d+)
 # libFuzzer's phrase for a file that fails again, and the harness's for one that could not be confirmed.
 _WRITTEN = re.compile(r"(Test|Unconfirmed) unit written to (.+?)\s*$")
 _TOKEN = re.compile(r"^DEDUP_TOKEN: (.+?)\s*$")
+_FOUND = re.compile(r"^  (?:kind|rule): +(.+?)\s*$", re.M)  # of the report
+_TRACE = re.compile(r"^  trace: +hash (\w+)")
 _SUMMARY = re.compile(r"^SUMMARY: (.+?)\s*$")
 
 
@@ -23,6 +25,7 @@ class Output:
     confirmed: bool = True
     token: str = ""
     summary: str = ""
+    trace: str = ""  # hash
     _report: deque[str] = field(default_factory=lambda: deque(maxlen=600))
 
     def feed(self, line: str) -> None:
@@ -38,12 +41,18 @@ class Output:
             self.confirmed = match[1] == "Test"
         elif match := _TOKEN.match(line):
             self.token = match[1]
+        elif match := _TRACE.match(line):
+            self.trace = match[1]
         elif match := _SUMMARY.match(line):
             self.summary = match[1]
 
     def signature(self) -> str:
         """The DEDUP_TOKEN; libFuzzer's own verdicts (timeout, out of memory) have only a summary."""
         return self.token or self.summary or "unknown"
+
+    def found(self) -> str:
+        """Kind and rule of the finding, as its report names them."""
+        return " ".join(_FOUND.findall(self.finding_text()))
 
     def report(self) -> str:
         return "\n".join(line for line in self._report if not line.startswith(("INFO:", "\tNEW_FUNC", "NEW_FUNC"))) + "\n"

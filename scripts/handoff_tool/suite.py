@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, machine, process, replay, setup
-from handoff_tool import targets
+from handoff_tool import targets, twin_cases
 from handoff_tool.outcome import CLEAN, FAILED, Failure, about, choose
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.progress import Progress, seconds_text
@@ -54,7 +55,9 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
     compiling = wanted & {"build", "ctest"}
     running = wanted & {"canaries", "smoke", "regression"}
     steps = len(wanted - {"build", "ctest"}) + len(PRESETS) * ("ctest" in wanted)
-    steps += len(PRESETS) if compiling else len(interpreter.SANITIZERS) if running else 0
+    # What a canary's file shows without a sanitizer is looked at, too.
+    presets = PRESETS if compiling or "canaries" in wanted else interpreter.SANITIZERS if running else ()
+    steps += len(presets)
     progress = Progress(steps, cache.logs)
     stages: list[Stage] = []
 
@@ -72,7 +75,7 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
 
     if "scripts" in wanted:
         stage("scripts", 10, _scripts, environment)
-    for preset in PRESETS if compiling else interpreter.SANITIZERS if running else ():
+    for preset in presets:
         parts = [] if compiling else [builds.FUZZ]
         if not stage(f"build {preset}", 150, _build, cache, preset, parts).failed and "ctest" in wanted:
             stage(f"ctest {preset}", 120, _ctest, cache, preset, environment)
@@ -82,7 +85,7 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
     if everything and "smoke" in wanted:
         stage("smoke", 30, _smoke, cache, canaries.others(everything))
     if everything and "regression" in wanted:
-        stage("regression corpus", 30, _regressions, everything)
+        stage("regression corpus", 200, _regressions, everything, update_golden)
     return stages
 
 
@@ -166,17 +169,27 @@ def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) ->
         stage.judge(ok, f"{job.target.name} ({job.sanitizer}): {what}")
 
 
-def _regressions(stage: Stage, everything: dict[str, targets.Target]) -> None:
-    """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process."""
+def _regressions(stage: Stage, everything: dict[str, targets.Target], update: bool) -> None:
+    """Committed cases: none fails on the safe target, and one that names a twin fails on it, first run of a fresh process. Each
+    twin has one."""
     for folder in sorted(path for path in targets.CORPUS.glob("*") if path.is_dir()):
         _judge_folder(stage, folder)
+    with_cases = canaries.others(everything)  # each canary has its row in a table instead
+    if update:
+        twin_cases.refresh(with_cases, {name: _committed(name) for name in with_cases})
+    checks: list[Callable[[], tuple[bool, str]]] = []
     for target in everything.values():
         cases = [path for path in _committed(target.name) if _is_case(stage, target, path)]
         for sanitizer, binary in target.binaries.items():
-            for path in cases:
-                stage.judge(*_safe(binary, sanitizer, path))
-        for path in cases:
-            _twin(stage, target, path)
+            checks += [partial(_safe, binary, sanitizer, path) for path in cases]
+        checks += [check for path in cases for check in _twin(target, path)]
+        for name in twin_cases.missing(target, cases) if target.name in with_cases else ():
+            where = targets.CORPUS / target.name / "regression"
+            add = "'scripts/handoff test --only regression --update-golden' looks for one"
+            stage.judge(False, f"{where}: expected a case with a comment '# twin: {name}', found none; {add}.")
+    with process.pool() as pool:
+        for verdict in pool.map(lambda check: check(), checks):
+            stage.judge(*verdict)
 
 
 def _judge_folder(stage: Stage, folder: Path) -> None:
@@ -219,16 +232,21 @@ def _reason(said: list[str]) -> str:
     return next((line for line in reversed(said) if line.strip()), "it printed nothing")
 
 
-def _twin(stage: Stage, target: targets.Target, path: Path) -> None:
+def _twin(target: targets.Target, path: Path) -> Iterator[Callable[[], tuple[bool, str]]]:
     origin = findings.origin(path)
     if not origin.twin:
         return
-    sanitizers = [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries)
-    for sanitizer in sanitizers:
-        chosen = findings.Origin(target.name, sanitizer, origin.twin, origin.carrier)
-        code, output = replay.once(path, chosen)
-        note = f"{path} does not fail on twin {origin.twin} ({sanitizer}), exit {code}: {output.last_line()}"
-        stage.judge(code != CLEAN and code != FAILED, note)
+    for sanitizer in [origin.sanitizer] if origin.sanitizer in target.binaries else list(target.binaries):
+        yield partial(_fails_on, path, findings.Origin(target.name, sanitizer, origin.twin, origin.carrier))
+
+
+def _fails_on(path: Path, origin: findings.Origin) -> tuple[bool, str]:
+    """As the case says that it does, if it says so."""
+    code, output = replay.once(path, origin)
+    if code in (CLEAN, FAILED):
+        return False, f"{path} does not fail on twin {origin.twin} ({origin.sanitizer}), exit {code}: {output.last_line()}"
+    expected = twin_cases.expected(path)
+    return expected in ("", output.found()), f"{path} ({origin.sanitizer}): expected '{expected}', found '{output.found()}'"
 
 
 def summary(stages: list[Stage]) -> dict[str, Any]:

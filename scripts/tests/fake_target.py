@@ -4,8 +4,8 @@
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
 late     as hang, but in the middle of confirming: a crash file is named before the exit
 shorten:S for S seconds, when a crash file has been written
-empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
-A replayed file fails if it says `crash`, runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
+breaks   the crash file says so       empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
+A replayed file fails if it says `crash`, and on a twin if it says `breaks`; it runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
 There are no fibers.
 """
 
@@ -71,13 +71,17 @@ if places and os.path.isfile(places[0]):
         say(f"{places[0]}:2: expected an operation, found 'syntax'")
         sys.exit(1)
     if os.environ.get("HANDOFF_PRINT_TEXT"):
-        print(f"handoff case 1\n# twin: {os.environ.get('HANDOFF_TWIN', 'safe')}")
+        print(f"handoff case 1\n# twin: {os.environ.get('HANDOFF_TWIN', 'safe')}" + "\n# breaks" * ("breaks" in content))
         sys.exit(0)
     if "endless" in content:
         subprocess.Popen(["sleep", "60"])  # must not outlive us either
         with open(places[0] + ".started", "w") as file:
             file.write(str(os.getpid()))
         time.sleep(60)
+    if "breaks" in content and "HANDOFF_TWIN" in os.environ:
+        say("FINDING\n  kind:     double-delete\n  target:   exchange\n  rule:     R1")
+        say("DEDUP_TOKEN: double-delete--R1")
+        sys.exit(77)
     if "crash" not in content:
         say(f"{places[0]}: the switch on line 7 was never reached")
         sys.exit(0)
@@ -100,5 +104,5 @@ if "hang" in plan:
     signal.signal(signal.SIGINT, lambda *_: sys.exit(72))
     time.sleep(60)
 if launches < int(plan.get("find", 0)):
-    fail(("a::b", "c")[launches % 2], "" if "empty" in plan else "crash")
+    fail(("a::b", "c")[launches % 2], "" if "empty" in plan else "breaks" if "breaks" in plan else "crash")
 say("#2000\tDONE   cov: 43 ft: 61 corp: 8/99b lim: 4 exec/s: 1000 rss: 33Mb")

@@ -1,6 +1,8 @@
 """The suite: it counts what its stages say, goes on behind a failure, and ends with the plain line."""
 
 import json
+import os
+from pathlib import Path
 from unittest import mock
 
 from handoff_tool import builds, canaries, setup, suite
@@ -32,6 +34,13 @@ class Suite(World):
             self.addCleanup(patch.stop)
         self.broken = ""
 
+    def case(self, name: str, text: str) -> Path:
+        """A committed case of the target exchange."""
+        path = self.folder / "corpus" / "exchange" / "regression" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"handoff case 1\n{text}")
+        return path
+
     def build(self, _cache: object, preset: str, _targets: list[str]) -> None:
         if preset == self.broken:
             raise Failure("the compiler said no")
@@ -57,7 +66,10 @@ class Suite(World):
         self.tool("ctest", CTEST.replace('"fail"', '"run"'))
         self.target("exchange")
         code, out, _ = self.run_command("test", "--only", "regression")
-        self.assertEqual((0, "2 passed, 0 failed"), (code, out.splitlines()[-1]))  # two builds and no cases
+        self.assertEqual((1, "2 passed, 1 failed"), (code, out.splitlines()[-1]))  # two builds, and no case of its twin
+        self.case("twin.txt", "# twin: double_delete\n# breaks\n")
+        code, out, _ = self.run_command("test", "--only", "regression")
+        self.assertEqual((0, "4 passed, 0 failed"), (code, out.splitlines()[-1]))
         code, _, err = self.run_command("test", "--only", "regressions")
         self.assertEqual(1, code)
         self.assertIn("Did you mean 'regression'?", err)
@@ -65,21 +77,18 @@ class Suite(World):
     def test_regressions_must_pass_when_safe_and_fail_on_their_twin(self) -> None:
         self.tool("ctest", CTEST.replace('"fail"', '"run"'))
         self.target("exchange")
-        folder = self.folder / "corpus" / "exchange" / "regression"
-        folder.mkdir(parents=True)
-        (folder / "fixed").write_text("handoff case 1\n")
+        self.case("fixed", "")
+        self.case("twin", "# twin: double_delete\n# breaks\n")
         with mock.patch.object(suite, "SMOKE_SECONDS", 1.0):
             self.assertEqual(0, self.run_command("test")[0])
-            (folder / "back").write_text("handoff case 1\n# twin: double_delete\n")
+            self.case("back", "# twin: double_delete\n")
             code, _, err = self.run_command("test")
         self.assertEqual(1, code)
         self.assertIn("does not fail on twin double_delete", err)
 
     def test_a_case_that_cannot_be_read_fails_with_its_reason(self) -> None:
         self.target("exchange")
-        folder = self.folder / "corpus" / "exchange" / "regression"
-        folder.mkdir(parents=True)
-        (folder / "slip").write_text("handoff case 1\n# twni: double_delete\n")
+        self.case("slip", "# twni: double_delete\n")
         code, out, _ = self.run_command("test", "--only", "regression", "--json")
         self.assertEqual(1, code)
         self.assertIn("expected a comment that begins with '# twin:', found '# twni:'", json.loads(out)["failures"][0])
@@ -87,29 +96,54 @@ class Suite(World):
     def test_a_syntax_error_is_one_failure(self) -> None:
         for sanitizer in ("thread", "address"):
             self.target("exchange", sanitizer)
-        folder = self.folder / "corpus" / "exchange" / "regression"
-        folder.mkdir(parents=True)
-        (folder / "bad.txt").write_text("handoff case 1\n# twin: double_delete\nsyntax\n")
-        (folder / "good.txt").write_text("handoff case 1\n")
+        bad = self.case("bad.txt", "# twin: double_delete\nsyntax\n")
+        self.case("good.txt", "# twin: double_delete\n# sanitizer: thread\n# breaks\n")
         code, out, _ = self.run_command("test", "--only", "regression", "--json")
         result = json.loads(out)
-        self.assertEqual([f"regression corpus: {folder}/bad.txt:2: expected an operation, found 'syntax'"], result["failures"])
+        self.assertEqual([f"regression corpus: {bad}:2: expected an operation, found 'syntax'"], result["failures"])
         self.assertEqual(1, code)
-        self.assertEqual(2 + 2, result["passed"])  # two builds, the good one under both sanitizers
+        self.assertEqual(2 + 2 + 1, result["passed"])  # two builds, the good one under both sanitizers and on its twin
 
     def test_a_comment_with_which_a_case_cannot_be_run_is_a_failure(self) -> None:
         for sanitizer in ("thread", "address"):
             self.target("exchange", sanitizer)
-        folder = self.folder / "corpus" / "exchange" / "regression"
-        folder.mkdir(parents=True)
-        for number, (comment, _) in enumerate(BAD_COMMENTS):
-            (folder / f"{number}.txt").write_text(f"handoff case 1\n{comment}\n")
+        self.case("twin.txt", "# twin: double_delete\n# breaks\n")
+        paths = [self.case(f"{number}.txt", f"{comment}\n") for number, (comment, _) in enumerate(BAD_COMMENTS)]
         code, out, _ = self.run_command("test", "--only", "regression", "--json")
         failures = json.loads(out)["failures"]
         self.assertEqual((1, len(BAD_COMMENTS)), (code, len(failures)))
         for number, (_, expected) in enumerate(BAD_COMMENTS):
-            self.assertIn(f"{folder / str(number)}.txt: ", failures[number])
+            self.assertIn(f"{paths[number]}: ", failures[number])
             self.assertIn(expected, failures[number])
+
+    def test_a_case_says_what_is_found_on_its_twin(self) -> None:
+        self.target("exchange")
+        path = self.case("twin.txt", "# twin: double_delete\n# finds: double-delete R1\n# breaks\n")
+        self.assertEqual(0, self.run_command("test", "--only", "regression")[0])
+        path.write_text(path.read_text().replace("R1", "R2"))
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        self.assertEqual(1, code)
+        expected = f"regression corpus: {path} (thread): expected 'double-delete R2', found 'double-delete R1'"
+        self.assertEqual([expected], json.loads(out)["failures"])
+
+    def test_a_twin_without_a_case_fails_until_one_is_looked_for(self) -> None:
+        self.target("exchange")
+        code, out, _ = self.run_command("test", "--only", "regression", "--json")
+        self.assertEqual(1, code)
+        self.assertIn("expected a case with a comment '# twin: double_delete', found none", json.loads(out)["failures"][0])
+        with mock.patch.dict(os.environ, {"FAKE_PLAN": "find:1"}):  # fails on the safe target, too: a finding of its own
+            self.assertEqual(1, self.run_command("test", "--only", "regression", "--update-golden")[0])
+        with mock.patch.dict(os.environ, {"FAKE_PLAN": "find:1,breaks"}):
+            self.assertEqual(0, self.run_command("test", "--only", "regression", "--update-golden")[0])
+        path = self.folder / "corpus" / "exchange" / "regression" / "double_delete.txt"
+        self.assertEqual("handoff case 1\n# twin: double_delete\n# breaks\n# finds: double-delete R1\n", path.read_text())
+
+    def test_a_case_that_does_not_say_what_is_found_is_told(self) -> None:
+        self.target("exchange")
+        path = self.case("twin.txt", "# twin: double_delete\n# breaks\ngive box=1\n")
+        self.assertEqual(0, self.run_command("test", "--only", "regression", "--update-golden")[0])
+        told = "handoff case 1\n# twin: double_delete\n# breaks\n# finds: double-delete R1\ngive box=1\n"
+        self.assertEqual(told, path.read_text())
 
     def test_cases_of_no_target_are_a_failure(self) -> None:
         self.target("exchange")

@@ -1,0 +1,94 @@
+"""A committed case for each twin of a target: what is found with it says whether the oracle that it was made for still bites."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from handoff_tool import children, comments, findings, process, replay, targets
+from handoff_tool.outcome import CLEAN, FINDING, Failure
+from handoff_tool.output import Output
+from handoff_tool.places import write_atomically
+
+LIMIT = 60  # seconds to find a twin's bug once more
+SEEDS = (1, 2, 3)  # of the search, one after the other
+
+
+def missing(target: targets.Target, cases: list[Path]) -> list[str]:
+    """The twins that no committed case is about."""
+    there = {findings.origin(path).twin for path in cases}
+    return [name for name in target.twin_names() if name not in there]
+
+
+def expected(path: Path) -> str:
+    """What a case says is found with it, as Output.found() says it; "" if it does not say."""
+    return " ".join(comments.read(path).get(comments.FINDS, "").split())
+
+
+def say(path: Path, found: str) -> None:
+    """Adds the comment to a case that does not say it, behind the comments at its start."""
+    lines = path.read_text().splitlines(keepends=True)
+    at = next((i for i, line in enumerate(lines[1:], 1) if not line.startswith("#")), len(lines))
+    write_atomically(path, "".join([*lines[:at], f"# {comments.FINDS}: {found}\n", *lines[at:]]))
+
+
+def refresh(everything: dict[str, targets.Target], committed: dict[str, list[Path]]) -> None:
+    """Searches a case for each twin that has none, and lets each case say what is found with it. What cannot be found is named on
+    standard error; the stage then fails for want of a case."""
+    todo = [(target, twin) for target in everything.values() for twin in missing(target, committed[target.name])]
+    with process.pool() as pool:
+        for note in pool.map(lambda one: _make(*one), todo):
+            print(note, file=sys.stderr, flush=True)
+    for path in (path for paths in committed.values() for path in paths):
+        origin = findings.origin(path)
+        if origin.twin and not expected(path):
+            code, output = replay.once(path, replay.locate(path, origin))
+            if code != CLEAN:
+                say(path, output.found())
+
+
+def _make(target: targets.Target, twin: str) -> str:
+    for origin in _ways(target, twin):
+        for seed in SEEDS:
+            with tempfile.TemporaryDirectory(prefix="handoff-twin-") as name:
+                if path := _search(target, origin, seed, Path(name)):
+                    return f"{path}: {expected(path)}"
+    return f"{target.name}: expected a finding on twin {twin} within {LIMIT} seconds, found none in {len(SEEDS)} searches."
+
+
+def _ways(target: targets.Target, twin: str) -> Iterator[findings.Origin]:
+    """By the sanitizer that is said to notice it first."""
+    detector = next(facts["detector"] for facts in target.twins if facts["name"] == twin)
+    for sanitizer in sorted(target.binaries, key=lambda name: (name != detector, name != "thread")):
+        yield findings.Origin(target.name, sanitizer, twin)
+
+
+def _search(target: targets.Target, origin: findings.Origin, seed: int, folder: Path) -> Path | None:
+    corpus = folder / "corpus"  # libFuzzer writes into the first folder
+    corpus.mkdir()
+    words = [corpus, *targets.seeds(target.name), f"-artifact_prefix={folder}/", f"-seed={seed}", f"-max_total_time={LIMIT}"]
+    output = Output()
+    environment = replay.choices(origin).environment()
+    code = process.Process(target.binaries[origin.sanitizer], words, environment, folder).follow(output.feed, LIMIT + 60)
+    case = Path(output.written)
+    if code != FINDING or not output.written or not output.confirmed or _fails_when_safe(target, case):
+        return None
+    place = targets.CORPUS / target.name / "regression" / f"{origin.twin}.txt"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_atomically(place, replay.as_text(case, origin))
+    except Failure:
+        return None
+    code, output = replay.once(place, origin)  # of the text, first run of a fresh process
+    if code == CLEAN:
+        place.unlink()
+        return None
+    say(place, output.found())
+    return place
+
+
+def _fails_when_safe(target: targets.Target, case: Path) -> bool:
+    return any(
+        children.call(targets.command(binary, case), capture_output=True, env=targets.environment({})).returncode != CLEAN
+        for binary in target.binaries.values()
+    )
