@@ -4,9 +4,9 @@ namespace handoff::canary {
 namespace {
 
 constexpr const Canary* kAll[] = {
-    &kAbort,      &kCreatedThread, &kDataRace, &kDeadlock,          &kDoubleDelete, &kDoubleFree, &kEndlessSpin, &kEndlessWait,
-    &kExit,       &kHiddenRace,    &kLeak,     &kLivelock,          &kLostUpdate,   &kLostWakeup, &kModuleRace,  &kNondeterminism,
-    &kPrimitives, &kSegv,          &kSpinLock, &kUncaughtException, &kUseAfterFree, &kWrongValue,
+    &kAbort,      &kCreatedThread, &kDataRace, &kDeadlock,  &kDoubleDelete,      &kDoubleFree,   &kEndlessSpin, &kEndlessWait,
+    &kExit,       &kHiddenRace,    &kLeak,     &kLivelock,  &kLostUpdate,        &kLostWakeup,   &kModuleRace,  &kNondeterminism,
+    &kPrimitives, &kSegv,          &kSpinLock, &kStaleRead, &kUncaughtException, &kUseAfterFree, &kVerdict,     &kWrongValue,
 };
 
 }  // namespace

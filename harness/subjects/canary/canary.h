@@ -30,7 +30,9 @@ extern const Canary kUseAfterFree;
 extern const Canary kDoubleFree;
 extern const Canary kCreatedThread;
 extern const Canary kModuleRace;
+extern const Canary kStaleRead;
 // What the oracles notice.
+extern const Canary kVerdict;
 extern const Canary kDoubleDelete;
 extern const Canary kLeak;
 extern const Canary kWrongValue;
