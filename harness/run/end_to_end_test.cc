@@ -32,17 +32,18 @@ struct Planted {
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
 std::vector<Planted> EveryEndEverywhere() {
-  const std::vector<std::vector<std::string>> ends = {{"abort", "aborts", "abort"},
-                                                      {"segv", "writes_to_null", "segv"},
-                                                      {"exit", "exits", "exit"},
-                                                      {"stale_read", "reads_freed", "heap-use-after-free"},
-                                                      {"verdict", "judges", "wrong-value"},
-                                                      {"uncaught_exception", "throws", "abort"}};
+  std::vector<std::vector<std::string>> ends = {{"abort", "aborts", "abort"},
+                                                {"segv", "writes_to_null", "segv"},
+                                                {"exit", "exits", "exit"},
+                                                {"stale_read", "reads_freed", "heap-use-after-free"},
+                                                {"verdict", "judges", "wrong-value"},
+                                                {"uncaught_exception", "throws", "abort"}};
   std::vector<Planted> all;
+  ends.push_back({"segv", "overflows_stack", HANDOFF_TSAN != 0 ? "segv" : "stack-overflow"});
   for (const auto& end : ends) {
     for (const std::string carrier : {"fiber", "thread"}) {
       for (const std::string place : {"operation", "created", "finish", "end"}) {
-        std::string name = end[0];
+        std::string name = end[1];
         name.append("_").append(place).append("_").append(carrier);
         all.push_back({name, "canary_" + end[0], end[1], carrier, EndingCase(place), {end[2]}});
       }

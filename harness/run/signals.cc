@@ -12,6 +12,7 @@
 #include "harness/schedule/frame_walk.h"
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/scheduler.h"
+#include "harness/schedule/signal_stack.h"
 
 #ifdef __x86_64__
 // Where a handler returns to. Spelled as libc spells it, because unwinders and debuggers know a signal frame by these bytes.
@@ -121,12 +122,19 @@ Observation* Own() {
   return ends.place.role == Role::kColdChild ? &exchange->cold : &exchange->warm;
 }
 
-int stack_wanted_of = -2;      // controlled thread whose frames are asked for; -1: the driver
+int stack_wanted_of = -2;      // controlled thread whose frames are asked for; -1: whoever works outside of operations
 std::uint32_t stack_done = 0;  // futex word
+
+// Whether the calling thread is the one asked for.
+bool IsWanted() {
+  if (stack_wanted_of != -1) return schedule::Self() == stack_wanted_of;
+  const long errand = schedule::ErrandThread();
+  return ThreadId() == (errand != 0 ? errand : ends.process);  // the driver is the main thread
+}
 
 // Sent to every thread after a time-out: the one asked for leaves its frames.
 void OnStackRequest(int, siginfo_t*, void* context) {
-  if (stack_wanted_of < 0 || schedule::Self() != stack_wanted_of || __atomic_load_n(&stack_done, __ATOMIC_RELAXED) != 0) return;
+  if (!IsWanted() || __atomic_load_n(&stack_done, __ATOMIC_RELAXED) != 0) return;
   CollectFrames(context, Own());
   // Release: the frames are read by whoever sees the flag.
   __atomic_store_n(&stack_done, 1U, __ATOMIC_RELEASE);
@@ -173,8 +181,8 @@ void FindStack(const void* context) {
   Observation* own = Own();
   if (own == nullptr) return;
   stack_wanted_of = Holder();
-  if (stack_wanted_of < 0 || schedule::Self() == stack_wanted_of) {
-    CollectFrames(context, own);  // the driver, or a fiber of this OS thread
+  if (IsWanted()) {  // also a fiber of this OS thread
+    CollectFrames(context, own);
     return;
   }
   SignalEveryOtherThread(SIGURG);
@@ -233,20 +241,10 @@ void StartTimer() {
   RawSyscall(SYS_timer_settime, timer, 0, Word(&every), 0);
 }
 
-// For stack overflow on the main thread. The sanitizers give one to each thread they see, this one included; without them, ours.
-void EnsureSignalStack() {
-  static char stack[64 * 1024];
-  stack_t current = {};
-  RawSyscall(SYS_sigaltstack, 0, Word(&current));
-  if ((current.ss_flags & SS_DISABLE) == 0 && current.ss_size >= sizeof stack) return;
-  stack_t ours = {.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
-  RawSyscall(SYS_sigaltstack, Word(&ours), 0);
-}
-
 }  // namespace
 
 void InstallSignals() {
-  EnsureSignalStack();
+  schedule::EnsureSignalStack(-1);
   for (int i = 0; i < kFatalCount; ++i) {
     // libFuzzer leaves a sanitizer's handlers alone, so what was there at the first call is the sanitizer's.
     SetAction(kFatalSignals[i], OnFatal, sanitizer_actions_known ? nullptr : &sanitizer_actions[i]);

@@ -5,6 +5,7 @@
 
 #include "harness/schedule/edges.h"
 #include "harness/schedule/raw_syscall.h"
+#include "harness/schedule/signal_stack.h"
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
@@ -13,6 +14,9 @@ namespace {
 // What a carrier that is handed the baton between executions is to do.
 enum class Command : std::uint8_t { kRun, kFinish, kFree };
 Command command = Command::kRun;
+
+// The OS thread on which a carrier's Start or Finish runs; 0: none.
+long errand_thread = 0;
 
 char start_edge;
 char end_edge;
@@ -69,7 +73,9 @@ void PassFinish() {
 // On a carrier, uncontrolled: `finish` for thread `id`. Those that finish are ordered one behind the other.
 void RunFinish(int id) {
   Acquire(&start_edge);
+  errand_thread = RawSyscall(SYS_gettid);
   state.body->finish(state.body->context, id);
+  errand_thread = 0;
   Release(&start_edge);
   Release(&end_edge);
   PassFinish();
@@ -131,7 +137,9 @@ void RunFree(int id) {
 // With an end edge of its own: what a carrier made for itself is there for the driver after the execution, even if this program
 // has no operations for it.
 void Start(int id) {
+  errand_thread = RawSyscall(SYS_gettid);
   if (state.body->start != nullptr) state.body->start(state.body->context, id);
+  errand_thread = 0;
   Release(&end_edge);
 }
 
@@ -152,6 +160,7 @@ void FiberMain(void* argument) {
 void* ThreadMain(void* argument) {
   const int id = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
   thread_ids[id] = RawSyscall(SYS_gettid);
+  EnsureSignalStack(id);
   Start(id);
   Set(&driver_go);
   for (;;) {
@@ -284,6 +293,8 @@ void Park(int id) {
   Await(&host_go);  // this fiber's OS thread is the host: it goes on with whichever fiber was handed the baton
   SwitchFiber(host_next);
 }
+
+long ErrandThread() { return errand_thread; }
 
 void ReleaseEndEdge() { Release(&end_edge); }
 

@@ -6,8 +6,8 @@
 namespace handoff::schedule {
 namespace {
 
-// Slots of both tables: far more than the objects of one execution, so that probing stays short. A full table is not an error:
-// what does not fit has no number and no owner.
+// Slots of both tables: far more than the objects of one execution, so that probing stays short. What does not fit has no number.
+// Owners must fit, or a lock would be waited for that is free: the slot of one that nobody holds any more is taken again.
 constexpr std::uint32_t kSlots = 2048;
 constexpr std::uint32_t kProbes = 64;
 
@@ -30,18 +30,26 @@ struct Owned {
   TakenAt taken;      // if stacks are kept
 };
 Owned owners[kSlots];
+bool robust_seen = false;  // in this run
 
 std::uint32_t Slot(const void* object) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) * 0x9E3779B97F4A7C15ULL >> 53);
 }
 
-// The entry of `object`, or the empty one where it would go; null if the neighbourhood is full.
+// The entry of `object`; else the one where it would go: empty, or of an object that nobody owns any more; null if there is none.
 Owned* Find(const void* object) {
+  Owned* free = nullptr;
   for (std::uint32_t i = 0; i < kProbes; ++i) {
     Owned& entry = owners[(Slot(object) + i) % kSlots];
-    if (entry.run != run || entry.object == object) return &entry;
+    if (entry.run == run && entry.object == object) return &entry;
+    if (free == nullptr && (entry.run != run || entry.owner.depth == 0)) free = &entry;
+    if (entry.run != run) break;
   }
-  return nullptr;
+  return free;
+}
+Owned* FindKnown(const void* object) {
+  Owned* entry = Find(object);
+  return entry != nullptr && entry->run == run && entry->object == object ? entry : nullptr;
 }
 
 }  // namespace
@@ -62,25 +70,30 @@ std::uint32_t ObjectNumber(const void* object) {
 void ForgetObjects() {
   ++run;  // owners too
   last_number = 0;
+  robust_seen = false;
 }
 
 Owner* FindOwner(const void* object) {
-  Owned* entry = Find(object);
-  return entry != nullptr && entry->run == run && entry->owner.depth > 0 ? &entry->owner : nullptr;
+  Owned* entry = FindKnown(object);
+  return entry != nullptr && entry->owner.depth > 0 ? &entry->owner : nullptr;
 }
 
 const TakenAt* FindTaken(const void* object) {
-  const Owned* entry = Find(object);
-  return entry != nullptr && entry->run == run && entry->taken.count > 0 ? &entry->taken : nullptr;
+  const Owned* entry = FindKnown(object);
+  return entry != nullptr && entry->taken.count > 0 ? &entry->taken : nullptr;
 }
 
-Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
+Owner* TakeOwner(const void* object, int thread, WaitOn kind, bool robust) {
   Owned* entry = Find(object);
-  if (entry == nullptr) return nullptr;
-  if (entry->run != run) *entry = Owned{object, run, Owner{}, 0, {}};
+  if (entry == nullptr)
+    Fail(FailureKind::kHarness,
+         "expected at most some hundred locks to be held at once, found more than the scheduler can follow");
+  if (entry->run != run || entry->object != object) *entry = Owned{object, run, Owner{}, 0, {}};
   const bool again = entry->owner.depth > 0 && entry->owner.thread == thread;
   entry->owner.thread = thread;
   entry->owner.kind = kind;
+  entry->owner.robust = robust;
+  robust_seen = robust_seen || robust;
   if (!again && state.keeps_stacks) {
     entry->taken.thread = thread;
     entry->taken.count = ReadFrames(entry->taken.frames, static_cast<int>(std::size(entry->taken.frames)));
@@ -91,8 +104,8 @@ Owner* TakeOwner(const void* object, int thread, WaitOn kind) {
 }
 
 bool DropOwner(const void* object) {
-  Owned* entry = Find(object);
-  if (entry == nullptr || entry->run != run || entry->owner.depth == 0) return true;
+  Owned* entry = FindKnown(object);
+  if (entry == nullptr || entry->owner.depth == 0) return true;
   // One that reads twice is forgotten too early, and another reader is named if there is one.
   if (entry->owner.kind == WaitOn::kReadLock) entry->readers &= ~Only(Self());
   if (--entry->owner.depth > 0) {
@@ -102,6 +115,15 @@ bool DropOwner(const void* object) {
   entry->owner.thread = -1;
   entry->readers = 0;
   return true;
+}
+
+void DropRobustOwner(int thread) {
+  if (!robust_seen) return;
+  for (Owned& entry : owners) {
+    if (entry.run != run || entry.owner.depth == 0 || entry.owner.thread != thread || !entry.owner.robust) continue;
+    entry.owner = Owner{};
+    Wake(entry.object, kMaxControlled);
+  }
 }
 
 }  // namespace handoff::schedule

@@ -64,6 +64,9 @@ const Record& Run(const Plan& plan, const Body& body, Carrier carrier, const int
 
 // The number of the calling thread if it is controlled now, else -1. Any thread.
 int Self();
+// The kernel's number of the thread on which Body::start or Body::finish runs for a carrier, 0 if they do not. Any thread, once
+// nothing goes on.
+long ErrandThread();
 // Where a controlled thread stands. Any thread, while it holds the baton.
 Position Where(int thread);
 // No points on the calling thread until the matching Resume; may be nested. For the harness's own work in the middle of an

@@ -276,6 +276,24 @@ TEST_P(SchedulerTest, EndlessYieldingIsALivelock) {
               testing::ExitedWithCode(3), "expected every operation to end");
 }
 
+// By default, which is what a pilot run and `listed` without switches do, and under each strategy.
+TEST_P(SchedulerTest, ThreadsThatYieldLetTheOneRunThatTheyWaitFor) {
+  static std::atomic<bool> ready;
+  const auto wait = [] {
+    while (!ready.load()) std::this_thread::yield();
+  };
+  for (int last = 0; last < 4; ++last) {
+    Program::Threads threads(4, {wait});
+    threads[static_cast<std::size_t>(last)] = {[] { ready = true; }};
+    Program program(std::move(threads));
+    for (const handoff::Strategy strategy : kControlled) {
+      ready = false;
+      program.Run(MakePlan(strategy, Granularity::kSync, 1), GetParam());
+      EXPECT_TRUE(ready);
+    }
+  }
+}
+
 TEST_P(SchedulerTest, FreeThreadsRunToTheirEnd) {
   static std::atomic<int> count;
   count = 0;

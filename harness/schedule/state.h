@@ -161,6 +161,7 @@ struct Owner {
   int thread = -1;
   int depth = 0;  // recursive locks; readers of a read-write lock
   WaitOn kind = WaitOn::kNothing;
+  bool robust = false;  // a mutex whose next owner is told when this thread has ended with it
 };
 
 // Where a lock was taken, by its last owner: of readers who share it the last to come.
@@ -171,8 +172,10 @@ struct TakenAt {
 };
 const TakenAt* FindTaken(const void* object);  // null if unknown
 
-Owner* FindOwner(const void* object);                           // null if unknown
-Owner* TakeOwner(const void* object, int thread, WaitOn kind);  // sets or deepens
-bool DropOwner(const void* object);                             // true when nobody owns it any more
+Owner* FindOwner(const void* object);                                                // null if unknown
+Owner* TakeOwner(const void* object, int thread, WaitOn kind, bool robust = false);  // sets or deepens; never null
+bool DropOwner(const void* object);                                                  // true when nobody owns it any more
+// `thread` has ended for good: whoever waits for a robust mutex of its is to look again.
+void DropRobustOwner(int thread);
 
 }  // namespace handoff::schedule

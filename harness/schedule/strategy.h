@@ -91,12 +91,17 @@ static inline int Highest(const std::int64_t* priorities, ThreadSet set) {
 static inline ThreadSet Others(const Decision& d) { return d.current >= 0 ? d.ready & ~Only(d.current) : d.ready; }
 // Whether the current thread asks, or seems to ask, for somebody else to run.
 static inline bool Yields(const Decision& d) { return d.kind == PointKind::kYield || d.kind == PointKind::kSpin; }
+// The first member of a set, which is not empty, behind `thread` in the circle.
+static inline int NextInCircle(ThreadSet set, int thread) {
+  const ThreadSet behind = set & ~(Only(thread) | (Only(thread) - 1));
+  return First(behind != 0 ? behind : set);
+}
 // The default at every point, from which `listed` switches differ: go on; else the first thread that can run; else the first that
-// can time out. A thread that yields although nobody else can run waits for time to pass, so somebody times out before it goes
-// on.
+// can time out. Threads that yield do so in turn: two of them that wait for a third must not keep it from running. One that
+// yields although nobody else can run waits for time to pass, so somebody times out before it goes on.
 static inline int DefaultChoice(const Decision& d) {
   if (d.can_continue && !Yields(d)) return d.current;
-  if (Others(d) != 0) return First(Others(d));
+  if (Others(d) != 0) return Yields(d) ? NextInCircle(Others(d), d.current) : First(Others(d));
   return d.timed != 0 ? First(d.timed) : d.current;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include <vector>
 
 #include "harness/schedule/random.h"
@@ -130,6 +132,15 @@ TEST(DefaultChoiceTest, AYieldGoesToAnotherThreadThenToATimedWaitThenBack) {
   EXPECT_EQ(DefaultChoice(d), 1);
   d.timed = 0;
   EXPECT_EQ(DefaultChoice(d), 0);
+}
+
+TEST(DefaultChoiceTest, ThreadsThatYieldTakeTurns) {
+  Decision d{.kind = PointKind::kYield, .current = 0, .can_continue = true, .ready = 0b1011};
+  std::string turns;
+  for (int i = 0; i < 6; ++i) turns += std::to_string(d.current = DefaultChoice(d));
+  EXPECT_EQ(turns, "130130");
+  d.kind = PointKind::kSpin;
+  EXPECT_EQ(DefaultChoice(d), 1) << "one that spins, too";
 }
 
 TEST(StrategyTest, OnlyPctAndSurwNeedAProfile) {

@@ -28,6 +28,15 @@ bool MayRelock(const pthread_mutex_t* mutex) {
 #endif
 }
 
+bool IsRobust(const pthread_mutex_t* mutex) {
+#if defined(__GLIBC__)
+  constexpr int kRobust = 16;  // PTHREAD_MUTEX_ROBUST_NORMAL_NP
+  return (mutex->__data.__kind & kRobust) != 0;
+#else
+  return false;
+#endif
+}
+
 // Somebody outside the schedule holds it: a real lock call would block this OS thread.
 bool HeldOutside(const pthread_mutex_t* mutex) {
 #if defined(__GLIBC__)
@@ -35,6 +44,16 @@ bool HeldOutside(const pthread_mutex_t* mutex) {
 #else
   return false;
 #endif
+}
+
+// Whether a real lock call comes back soon. A robust mutex that nobody owns and that is held: its owner has ended, or is about
+// to, and the kernel frees it.
+bool IsFree(const pthread_mutex_t* mutex) { return !HeldOutside(mutex) || IsRobust(mutex); }
+
+int LockReal(pthread_mutex_t* mutex) {
+  const int result = Real_pthread_mutex_lock()(mutex);
+  if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex, IsRobust(mutex));
+  return result;
 }
 
 bool OwnedByOther(const void* lock) {
@@ -48,11 +67,7 @@ int LockMutex(pthread_mutex_t* mutex, Nanoseconds limit) {
   for (;;) {
     const Owner* owner = FindOwner(mutex);
     const bool mine = owner != nullptr && owner->thread == Self();
-    if (mine ? MayRelock(mutex) : owner == nullptr && !HeldOutside(mutex)) {
-      const int result = Real_pthread_mutex_lock()(mutex);
-      if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex);
-      return result;
-    }
+    if (mine ? MayRelock(mutex) : owner == nullptr && IsFree(mutex)) return LockReal(mutex);
     if (!Block(mutex, WaitOn::kMutex, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
 }
@@ -82,8 +97,9 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   Point(PointKind::kSync, mutex, "pthread_mutex_trylock");
   // On fibers the real call cannot tell their owners apart: they share one OS thread.
   if (OwnedByOther(mutex)) return EBUSY;
+  if (HeldOutside(mutex) && IsFree(mutex)) return LockReal(mutex);
   const int result = Real_pthread_mutex_trylock()(mutex);
-  if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex);
+  if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex, IsRobust(mutex));
   return result;
 }
 

@@ -20,9 +20,27 @@ HANDOFF_REAL(pthread_rwlock_unlock)
 namespace handoff::schedule {
 namespace {
 
+// The kind of lock that lets no reader in front of a writer that waits: a thread that reads twice may wait for itself there.
+bool PrefersWriters(const pthread_rwlock_t* lock) {
+#if defined(__GLIBC__)
+  return lock->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+#else
+  return false;
+#endif
+}
+bool HasWaitingWriter(const pthread_rwlock_t* lock) {
+  for (int i = 0; i < state.count; ++i) {
+    const Thread& thread = state.threads[i];
+    if (thread.state == ThreadState::kWaiting && thread.waits_on == WaitOn::kWriteLock && thread.object == lock) return true;
+  }
+  return false;
+}
+
 bool CanTake(const pthread_rwlock_t* lock, WaitOn side) {
   const Owner* owner = FindOwner(lock);
-  return owner == nullptr || (side == WaitOn::kReadLock && owner->kind == WaitOn::kReadLock);
+  if (owner == nullptr) return true;
+  if (side != WaitOn::kReadLock || owner->kind != WaitOn::kReadLock) return false;
+  return !PrefersWriters(lock) || !HasWaitingWriter(lock);
 }
 
 // The try variants cannot block, and unlike a mutex's they lose nothing: TSan has no lock order for the side that tries, but a
@@ -38,7 +56,10 @@ int Take(pthread_rwlock_t* lock, WaitOn side, Nanoseconds limit, const char* wha
   for (;;) {
     const int result = CanTake(lock, side) ? TryReal(lock, side) : EBUSY;
     if (result != EBUSY) return result;
-    if (!Block(lock, side, limit) && limit != kNoLimit) return ETIMEDOUT;
+    if (!Block(lock, side, limit) && limit != kNoLimit) {
+      Wake(lock, kMaxControlled);  // readers that have waited because of this writer
+      return ETIMEDOUT;
+    }
   }
 }
 

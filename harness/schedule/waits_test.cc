@@ -1,9 +1,14 @@
 // Every blocking primitive: it does its work under every strategy, and where nobody can run, the finding says who waits for whom.
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <ctime>
+#include <deque>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -225,6 +230,110 @@ TEST_P(WaitsTest, SpinLockExcludes) {
     pthread_spin_unlock(&lock);
   };
   RunAll({{add, add}, {add}, {add}}, Reset, [] { EXPECT_EQ(counter, 4); });
+}
+
+TEST_P(WaitsTest, TheNextOwnerOfARobustMutexIsToldThatTheLastOneHasEnded) {
+  static std::deque<pthread_mutex_t> mutexes;  // one for each run: the last owner's end may come behind it
+  static std::atomic<int> told;
+  const auto reset = [] {
+    pthread_mutexattr_t robust;
+    pthread_mutexattr_init(&robust);
+    pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutexes.emplace_back(), &robust);
+    told = 0;
+  };
+  const auto lock = [] {
+    if (pthread_mutex_lock(&mutexes.back()) == EOWNERDEAD) {
+      ++told;
+      pthread_mutex_consistent(&mutexes.back());
+    }
+    pthread_mutex_unlock(&mutexes.back());
+  };
+  const auto end_with_it = [] { std::thread([] { pthread_mutex_lock(&mutexes.back()); }).join(); };
+  RunAll({{end_with_it, lock}, {lock}}, reset, [] { EXPECT_EQ(told, 1); });
+}
+
+TEST_P(WaitsTest, LocksThatNobodyHoldsMakeRoomForOthers) {
+  static std::recursive_mutex mutexes[5'000];
+  const auto lock_many = [] {
+    for (std::recursive_mutex& mutex : mutexes) {
+      const std::lock_guard first(mutex);
+      const std::lock_guard again(mutex);
+    }
+  };
+  Program program({{lock_many}, {lock_many}});
+  program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kOp, 1), GetParam());
+}
+
+TEST_P(WaitsTest, AThreadMayBeAskedWhetherItHasEnded) {
+  static std::atomic<bool> go;
+  const auto poll = [] {
+    const auto wait = [](void*) -> void* {
+      while (!go) sched_yield();
+      return &go;
+    };
+    pthread_t created{};
+    ASSERT_EQ(pthread_create(&created, nullptr, wait, nullptr), 0);
+    void* result = nullptr;
+    EXPECT_EQ(pthread_tryjoin_np(created, &result), EBUSY);
+    timespec soon = {};
+    clock_gettime(CLOCK_REALTIME, &soon);
+    EXPECT_EQ(pthread_timedjoin_np(created, &result, &soon), ETIMEDOUT);
+    go = true;
+    while (pthread_tryjoin_np(created, &result) == EBUSY) sched_yield();
+    EXPECT_EQ(result, &go);
+  };
+  RunAll({{poll}}, [] { go = false; }, [] { EXPECT_TRUE(go); });
+}
+
+TEST_P(WaitsTest, AProcessThatAnOperationForksIsAlone) {
+  static std::mutex mutex;
+  static std::atomic<int> code;
+  const auto run = [] {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::lock_guard lock(mutex);
+      std::this_thread::yield();
+      _exit(7);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    code = WEXITSTATUS(status);
+  };
+  const auto lock = [] { const std::lock_guard guard(mutex); };
+  Program program({{run}, {lock, lock}});
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    code = 0;
+    // Not inside of `lock`: as without us, nobody would ever unlock the child's copy.
+    program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kOp, seed), GetParam());
+    EXPECT_EQ(code, 7);
+  }
+}
+
+TEST_P(WaitsTest, AReaderThatReadsTwiceBehindAWaitingWriterWaitsForItself) {
+  static pthread_rwlock_t lock;
+  pthread_rwlockattr_t preferring;
+  pthread_rwlockattr_init(&preferring);
+  pthread_rwlockattr_setkind_np(&preferring, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+  pthread_rwlock_init(&lock, &preferring);
+  const auto read_twice = [] {
+    pthread_rwlock_rdlock(&lock);
+    pthread_rwlock_rdlock(&lock);
+    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&lock);
+  };
+  const auto write = [] {
+    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_unlock(&lock);
+  };
+  ExpectDeadlock({{read_twice}, {write}}, "A waits for read lock #1 held by A itself. B waits for write lock #1 held by A.");
+  // A writer that gives up lets them go on.
+  const auto try_to_write = [] {
+    timespec soon = {};
+    clock_gettime(CLOCK_REALTIME, &soon);
+    if (pthread_rwlock_timedwrlock(&lock, &soon) == 0) pthread_rwlock_unlock(&lock);
+  };
+  RunAll({{read_twice}, {try_to_write}}, Reset, [] {});
 }
 
 TEST_P(WaitsTest, TwoMutexesInTwoOrdersAreACycle) {

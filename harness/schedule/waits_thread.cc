@@ -6,10 +6,14 @@
 #include "harness/schedule/edges.h"
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/real.h"
+#include "harness/schedule/signal_stack.h"
 #include "harness/schedule/state.h"
+#include "harness/schedule/waits.h"
 
 HANDOFF_REAL(pthread_create)
 HANDOFF_REAL(pthread_join)
+HANDOFF_REAL(pthread_tryjoin_np)
+HANDOFF_REAL(pthread_timedjoin_np)
 HANDOFF_REAL(pthread_exit)
 HANDOFF_REAL(pause)
 
@@ -39,6 +43,7 @@ void LeaveAtLast(void* round) {
     return;
   }
   Disarm();
+  DropRobustOwner(created_id);
   ReleaseEndEdge();
   Leave(created_id);
 }
@@ -49,6 +54,7 @@ void* CreatedMain(void* argument) {
   const Birth birth = births[id];
   Park(id);
   created_id = id;
+  EnsureSignalStack(id);
   SetSelf(id);
   pthread_setspecific(leave_key, reinterpret_cast<void*>(std::uintptr_t{1}));
   Arm();
@@ -63,6 +69,24 @@ int FindThread(pthread_t handle) {
   }
   return -1;
 }
+
+// The real join waits only for the last instructions of a thread that has given the baton up.
+int Join(int id, void** result, Nanoseconds limit, const char* what) {
+  Thread& thread = state.threads[id];
+  Point(PointKind::kSync, &thread, what);
+  while (thread.state != ThreadState::kDone) {
+    if (!Block(&thread, WaitOn::kJoin, limit) && limit != kNoLimit) return ETIMEDOUT;
+  }
+  return Real_pthread_join()(thread.handle, result);
+}
+
+// In a process that an operation forks there is nobody else to hand the baton to.
+void BeAlone() {
+  if (Self() < 0) return;
+  Disarm();
+  SetSelf(-1);
+}
+__attribute__((constructor)) void RegisterFork() { pthread_atfork(nullptr, nullptr, BeAlone); }
 
 }  // namespace
 }  // namespace handoff::schedule
@@ -91,15 +115,26 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   return result;
 }
 
-// The real join waits only for the last instructions of a thread that has given the baton up.
 int pthread_join(pthread_t handle, void** result) {
   const int id = Controlled() >= 0 ? FindThread(handle) : -1;
   if (id < 0) return Real_pthread_join()(handle, result);
   const CallerFrame frame(__builtin_return_address(0));
-  Thread& thread = state.threads[id];
-  Point(PointKind::kSync, &thread, "pthread_join");
-  while (thread.state != ThreadState::kDone) Block(&thread, WaitOn::kJoin, kNoLimit);
-  return Real_pthread_join()(handle, result);
+  return Join(id, result, kNoLimit, "pthread_join");
+}
+
+int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit) {
+  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
+  if (id < 0) return Real_pthread_timedjoin_np()(handle, result, limit);
+  const CallerFrame frame(__builtin_return_address(0));
+  return Join(id, result, LimitAt(CLOCK_REALTIME, *limit), "pthread_timedjoin_np");
+}
+
+int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
+  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
+  if (id < 0) return Real_pthread_tryjoin_np()(handle, result);
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, &state.threads[id], "pthread_tryjoin_np");
+  return state.threads[id].state == ThreadState::kDone ? Real_pthread_join()(handle, result) : EBUSY;
 }
 
 void pthread_exit(void* result) {
