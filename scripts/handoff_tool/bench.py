@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, children, findings, process, replay, targets
-from handoff_tool.outcome import CLEAN, FINDING, OUT_OF_MEMORY, TIMEOUT, Failure
+from handoff_tool.outcome import CLEAN, FAILING, Failure
 from handoff_tool.output import Output
 from handoff_tool.table import render
 
@@ -141,7 +141,7 @@ def _search(tally: Tally, source: Source, seed: int) -> None:
         output.feed, SEARCH_SECONDS + 90
     )
     shutil.rmtree(corpus)
-    if code not in (CLEAN, FINDING, TIMEOUT, OUT_OF_MEMORY):
+    if output.verdict(code) not in (CLEAN, *FAILING):
         raise Failure(
             f"{source.target.name} ({source.sanitizer}, twin {source.twin}) ended with exit code {code}: "
             f"{output.report().strip()[-300:]}"

@@ -5,13 +5,14 @@ import shutil
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import findings, machine, targets
-from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED, OUT_OF_MEMORY, TIMEOUT
+from handoff_tool import children, findings, machine, targets
+from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED
 from handoff_tool.output import Output
 from handoff_tool.places import ROOT, Cache
 from handoff_tool.process import Process
@@ -20,6 +21,8 @@ from handoff_tool.table import render
 
 GRACE = 60.0  # seconds past its time before a target counts as hung
 MEMORY_MB = 4096
+# As the harness and libFuzzer name the files of findings; the last is of what did not fail again.
+ARTIFACTS = ("crash-*", "timeout-*", "oom-*", "leak-*", "unconfirmed-*")
 
 
 @dataclass
@@ -78,20 +81,29 @@ class Plan:
 class Campaign:
     def __init__(self, cache: Cache, jobs: list[Job], plan: Plan) -> None:
         self._cache, self.jobs, self._plan = cache, jobs, plan
-        self._stop = threading.Event()
+        self._stop, self._hurry = threading.Event(), threading.Event()
         self._running: set[Process] = set()
         self._lock = threading.Lock()
 
-    def run(self, show: "Display") -> bool:
-        """Returns whether it was interrupted; jobs hold the results either way."""
+    def run(self, show: "Display", asked: children.Interruptions) -> bool:
+        """Returns whether it was interrupted; jobs hold the results either way.
+
+        The first interruption lets the targets end, the second does not wait for them; what they have written is kept all the same.
+        """
         pool = ThreadPoolExecutor(machine.cores())
         futures = [pool.submit(self._work, job) for job in self.jobs]
         try:
             while not all(future.done() for future in futures):
                 show.refresh(self.jobs)
-                time.sleep(show.pause)
-        except KeyboardInterrupt:
-            self.stop()
+                asked.wait(show.pause)
+                if asked.count and not self._stop.is_set():
+                    show.say("handoff fuzz: ending; once more does not wait for the targets.")
+                    self._end(futures, self._stop, Process.interrupt)
+                if asked.count > 1 and not self._hurry.is_set():
+                    self._end(futures, self._hurry, Process.kill)
+        except BaseException:  # of the display: nobody heeds an interruption any more
+            self._end(futures, self._stop, Process.interrupt)
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             show.close()
@@ -100,11 +112,13 @@ class Campaign:
                 future.result()  # an error of ours
         return self._stop.is_set()
 
-    def stop(self) -> None:
-        self._stop.set()
+    def _end(self, futures: list[Future[None]], event: threading.Event, how: Callable[[Process], None]) -> None:
+        event.set()
+        for future in futures:  # those that wait
+            future.cancel()
         with self._lock:
             for process in self._running:
-                process.interrupt()
+                how(process)
 
     def _work(self, job: Job) -> None:
         """Runs on a thread of its own: what the system refuses ends this job and is told in its row, not the campaign."""
@@ -118,9 +132,9 @@ class Campaign:
             job.error = "error"
             job.said = f"the system refused: {error}."
         job.state = "interrupted" if self._stop.is_set() else "finding" if job.found or job.unconfirmed else "clean"
-        left = Path(job.now.written) if job.now.written else None
-        if job.error and left is not None and left.is_file() and left.stat().st_size > 0:
-            job.said += f" What was found last could not be kept and is in {left}"
+        left = _artifacts(job.now, folder) if folder is not None else []
+        if job.error and left:
+            job.said += f" What was found last could not be kept and is in {left[0]}"
         elif folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -131,15 +145,12 @@ class Campaign:
             code = self._launch(job, folder, left, launch, log)
             launch += 1
             job.seconds = time.monotonic() - start
-            if code == CLEAN:
+            if not self._collect(job, folder):  # whatever the code: what ended the process may have chosen it
+                if not (code == INTERRUPTED or self._stop.is_set() or (code == CLEAN and job.now.done)):
+                    job.error = f"error (exit {code}); see {log.name}"
+                    job.said = "it ended before its time." if code == CLEAN else job.now.last_line()
                 return
             if code == INTERRUPTED:  # in the middle of confirming, perhaps
-                self._collect(job, code)
-                return
-            if code not in (FINDING, TIMEOUT, OUT_OF_MEMORY) or not self._collect(job, code):
-                if not self._stop.is_set():
-                    job.error = f"error (exit {code}); see {log.name}"
-                    job.said = job.now.last_line()
                 return
             job.executions = max(job.executions, before + 1)  # libFuzzer may die before its first status line
 
@@ -178,6 +189,8 @@ class Campaign:
             self._running.add(process)
         if self._stop.is_set():
             process.interrupt()
+        if self._hurry.is_set():
+            process.kill()
         try:
             return process.follow(line, left + GRACE)
         finally:
@@ -200,28 +213,40 @@ class Campaign:
         gathered.mkdir(parents=True, exist_ok=True)
         return [gathered, *(place for name in committed if (place := targets.CORPUS / target.name / name).is_dir())]
 
-    def _collect(self, job: Job, code: int) -> bool:
-        """Keeps the file that the process named; False when it named none, which is an error of the harness."""
-        output = job.now
-        file = Path(output.written) if output.written else None
-        if file is None or not file.is_file() or file.stat().st_size == 0:
+    def _collect(self, job: Job, folder: Path) -> bool:
+        """Keeps what one process has found; False if that is nothing."""
+        output, files = job.now, _artifacts(job.now, folder)
+        if not files:
             return False
+        file, report = files[0], output.finding_text()
+        if not output.explained():
+            report += f"The target ended without an explanation, for which this looks:\n  scripts/handoff explain {file}\n"
         origin = findings.Origin(
             job.target.name,
             job.sanitizer,
             self._plan.choices.twin,
             self._plan.choices.carrier,
-            output.signature(),
-            output.confirmed,
+            output.signature(f"unexplained-{file.name}"),  # two of them need not be the same
+            not file.match(ARTIFACTS[-1]) and (output.confirmed or str(file) != output.written),
         )
-        place, _ = findings.keep(origin, file, output.finding_text(), self._plan.library)
-        if not output.confirmed:
+        place, _ = findings.keep(origin, file, report, self._plan.library)
+        for older in files[1:]:  # versions of this one, as a process ends with its first finding
+            older.unlink(missing_ok=True)
+        if not origin.confirmed:
             job.unconfirmed += 1
         elif origin.signature in job.found:
             job.repeats += 1
         else:
             job.found[origin.signature] = place
         return True
+
+
+def _artifacts(output: Output, folder: Path) -> list[Path]:
+    """What a process has left of its finding, first what counts: the file that it named, then those that it had no time to name,
+    confirmed ones before others and smaller ones before larger ones. A case is written as soon as it is confirmed."""
+    named = [Path(output.written)] if output.written else []
+    written = [file for kind in ARTIFACTS for file in sorted(folder.glob(kind), key=lambda one: one.stat().st_size)]
+    return [file for file in dict.fromkeys(named + written) if file.is_file() and file.stat().st_size]
 
 
 class Display:
@@ -238,8 +263,7 @@ class Display:
         self._last = time.monotonic()
         running = [job for job in jobs if job.state == "running"]
         parts = [
-            f"{j.target.name}/{j.sanitizer} {j.doing()} cov {j.coverage} corpus {j.corpus} findings {len(j.found)}"
-            for j in running
+            f"{j.target.name}/{j.sanitizer} {j.doing()} cov {j.coverage} corpus {j.corpus} findings {len(j.found)}" for j in running
         ]
         waiting = sum(job.state == "waiting" for job in jobs)
         text = " | ".join(parts) + (f" | {waiting} waiting" if waiting else "")
@@ -248,6 +272,11 @@ class Display:
             print(f"\r\x1b[K{text[:width]}", end="", file=self._stream, flush=True)
         else:
             print(text, file=self._stream, flush=True)
+
+    def say(self, line: str) -> None:
+        self.close()
+        if not self._quiet:
+            print(line, file=self._stream, flush=True)
 
     def close(self) -> None:
         if self._live and not self._quiet:

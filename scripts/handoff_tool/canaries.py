@@ -117,7 +117,7 @@ def run(check: Check) -> str:
             limit,
         ]
         output = Output()
-        code = process.Process(binary, words, check.choices.environment(), folder).follow(output.feed, LIMIT + 30)
+        code = output.verdict(process.Process(binary, words, check.choices.environment(), folder).follow(output.feed, LIMIT + 30))
         if not check.expected:
             return "" if code == CLEAN else f"{check.name()}: expected silence, found exit {code}, {output.signature()}"
         kind = output.signature().partition("--")[0]

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,46 @@ def signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class Interruptions:
+    """How often we were asked to end: for a main thread with something to finish, from which an exception would tear it.
+
+    The handler takes no lock, which the code that it interrupts may hold; the pipe wakes who waits.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def close(self) -> None:
+        os.close(self._reading)
+        os.close(self._writing)
+
+    def handle(self, *_: Any) -> None:
+        self.count += 1
+        with contextlib.suppress(BlockingIOError):  # full: whoever waits will not sleep
+            os.write(self._writing, b".")
+
+    def wait(self, seconds: float) -> None:
+        """Or until the next interruption."""
+        if select.select([self._reading], [], [], seconds)[0]:
+            os.read(self._reading, 1)
+
+
+@contextlib.contextmanager
+def interruptions() -> Iterator[Interruptions]:
+    """Inside, signals that would raise KeyboardInterrupt are counted instead. Main thread."""
+    asked = Interruptions()
+    taken = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.default_int_handler]
+    try:
+        for number in taken:
+            signal.signal(number, asked.handle)
+        yield asked
+    finally:
+        for number in taken:
+            signal.signal(number, signal.default_int_handler)
+        asked.close()
+
+
 def send(leader: int, number: signal.Signals) -> None:
     """To a whole group, if there is anybody left in it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -43,9 +84,11 @@ def call(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedPro
             out, err = child.communicate()
         except BaseException:
             if group == 0:
-                send(child.pid, signal.SIGTERM)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(GRACE)
-                send(child.pid, signal.SIGKILL)
+                try:
+                    send(child.pid, signal.SIGTERM)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(GRACE)
+                finally:  # a second interrupt does not wait
+                    send(child.pid, signal.SIGKILL)
             raise
         return subprocess.CompletedProcess(child.args, child.returncode, out, err)

@@ -12,6 +12,8 @@ OUT_OF_MEMORY = 71
 INTERRUPTED = 72
 FINDING = 77
 
+FAILING = (FINDING, TIMEOUT, OUT_OF_MEMORY)  # how a target says that it has found something
+
 # libFuzzer's own numbers, so that a target run by hand and the command agree.
 NAMES = {
     CLEAN: "clean",

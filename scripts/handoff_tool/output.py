@@ -4,9 +4,12 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
-_STATUS = re.compile(r"^#(\d+)\s+[A-Z_a-z]+\s.*?(?:cov: (\d+).*?)?(?:corp: (\d+).*?)?exec/s: (\d+)")
+from handoff_tool.outcome import FAILING, FINDING, INTERRUPTED
+
+_STATUS = re.compile(r"^#(\d+)\s+([A-Z_a-z]+)\s.*?(?:cov: (\d+).*?)?(?:corp: (\d+).*?)?exec/s: (\d+)")
 # libFuzzer's phrase for a file that fails again, and the harness's for one that could not be confirmed.
 _WRITTEN = re.compile(r"(Test|Unconfirmed) unit written to (.+?)\s*$")
+_SLOW = "slow-unit-"  # libFuzzer keeps an input that took more than 10 seconds, and goes on
 _TOKEN = re.compile(r"^DEDUP_TOKEN: (.+?)\s*$")
 _FOUND = re.compile(r"^  (?:kind|rule): +(.+?)\s*$", re.M)  # of the report
 _TRACE = re.compile(r"^  trace: +hash (\w+)")
@@ -21,6 +24,7 @@ class Output:
     per_second: int = 0
     coverage: int = 0
     corpus: int = 0
+    done: bool = False  # libFuzzer came to the end that it was given
     written: str = ""
     confirmed: bool = True
     token: str = ""
@@ -31,14 +35,16 @@ class Output:
     def feed(self, line: str) -> None:
         if status := _STATUS.match(line):
             self.executions = int(status[1])
-            self.per_second = int(status[4])
-            self.coverage = int(status[2] or self.coverage)
-            self.corpus = int(status[3] or self.corpus)
+            self.done = self.done or status[2] == "DONE"
+            self.per_second = int(status[5])
+            self.coverage = int(status[3] or self.coverage)
+            self.corpus = int(status[4] or self.corpus)
             return
         self._report.append(line)
         if match := _WRITTEN.search(line):
-            self.written = match[2]
-            self.confirmed = match[1] == "Test"
+            if _SLOW not in match[2]:
+                self.written = match[2]
+                self.confirmed = match[1] == "Test"
         elif match := _TOKEN.match(line):
             self.token = match[1]
         elif match := _TRACE.match(line):
@@ -46,9 +52,17 @@ class Output:
         elif match := _SUMMARY.match(line):
             self.summary = match[1]
 
-    def signature(self) -> str:
+    def verdict(self, code: int) -> int:
+        """The exit code as it is meant. What ended the process may have chosen it (`_exit(0)` in an operation, a signal), and then
+        the cold parent, which outlives it, has named the file."""
+        return FINDING if self.written and code not in (*FAILING, INTERRUPTED) else code
+
+    def signature(self, otherwise: str = "unknown") -> str:
         """The DEDUP_TOKEN; libFuzzer's own verdicts (timeout, out of memory) have only a summary."""
-        return self.token or self.summary or "unknown"
+        return self.token or self.summary or otherwise
+
+    def explained(self) -> bool:
+        return any(line.startswith("FINDING") for line in self._report)
 
     def found(self) -> str:
         """Kind and rule of the finding, as its report names them."""

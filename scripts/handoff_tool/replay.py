@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, children, comments, findings, interpreter, process, targets
-from handoff_tool.outcome import CLEAN, FINDING, NAMES, OUT_OF_MEMORY, TIMEOUT, Failure, about, choose
+from handoff_tool.outcome import CLEAN, FAILING, FINDING, NAMES, Failure, about, choose
 from handoff_tool.output import Output
 
 UNUSED = "was never reached"  # the harness's phrase for a switch of a text case
 LIMIT = 120.0  # seconds for one run, start of an interpreter included
-_FAILING = (FINDING, TIMEOUT, OUT_OF_MEMORY)
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Result:
 
     @property
     def replayed(self) -> int:
-        return sum(code in _FAILING for code in self.codes)
+        return sum(code in FAILING for code in self.codes)
 
 
 def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings.Origin:
@@ -101,17 +100,17 @@ def replay(path: Path, origin: findings.Origin, times: int, why: bool = False, t
     result = Result(path, origin, times, signature=origin.signature)
     with process.pool() as pool:
         for code, output in pool.map(lambda _: once(path, origin, why, timeout), range(times)):
-            if code not in (CLEAN, *_FAILING):
+            if code not in (CLEAN, *FAILING):
                 raise Failure(output.last_line() or f"{path}: the target ended with exit code {code}.")
             result.codes.append(code)
-            if code in _FAILING and not result.report:
+            if code in FAILING and not result.report:
                 result.report, result.signature = output.finding_text(), output.signature()
             result.notes = result.notes or output.lines_with(UNUSED)
     return result
 
 
 def exit_code(results: list[Result]) -> int:
-    codes = [code for result in results for code in result.codes if code in _FAILING]
+    codes = [code for result in results for code in result.codes if code in FAILING]
     return FINDING if FINDING in codes else codes[0] if codes else CLEAN
 
 
@@ -141,7 +140,7 @@ def verdict(result: Result) -> str:
     if not result.replayed:
         again = " again" if result.origin.signature else ""
         return f"{result.file.name}: did not fail{again} in {result.of} fresh process{'' if result.of == 1 else 'es'} ({where})."
-    names = sorted({NAMES.get(code, str(code)) for code in result.codes if code in _FAILING})
+    names = sorted({NAMES.get(code, str(code)) for code in result.codes if code in FAILING})
     return f"{result.file.name}: {result.replayed} of {result.of} failed again ({where}; {', '.join(names)})."
 
 

@@ -156,7 +156,8 @@ def _smoke(stage: Stage, cache: Cache, everything: dict[str, targets.Target]) ->
             stage.judge(code == CLEAN, f"{target.name} ({sanitizer}), its seeds: exit {code}: {_reason(said)}")
     jobs = [campaign.Job(target, sanitizer) for target in everything.values() for sanitizer in target.binaries]
     plan = campaign.Plan(SMOKE_SECONDS, 1, targets.Choices())
-    interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=True))
+    with children.interruptions() as asked:
+        interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr, quiet=True), asked)
     if interrupted:
         raise KeyboardInterrupt
     for job in jobs:

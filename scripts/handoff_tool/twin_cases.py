@@ -71,7 +71,7 @@ def _search(target: targets.Target, origin: findings.Origin, seed: int, folder: 
     environment = replay.choices(origin).environment()
     code = process.Process(target.binaries[origin.sanitizer], words, environment, folder).follow(output.feed, LIMIT + 60)
     case = Path(output.written)
-    if code != FINDING or not output.written or not output.confirmed or _fails_when_safe(target, case):
+    if output.verdict(code) != FINDING or not output.written or not output.confirmed or _fails_when_safe(target, case):
         return None
     place = targets.CORPUS / target.name / "regression" / f"{origin.twin}.txt"
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import bench as benches
-from handoff_tool import builds, campaign, canaries, comments, findings, interpreter, listing, sources, suite, targets
+from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, listing, sources, suite, targets
 from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
@@ -120,9 +120,10 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
     chosen = targets.select(args.names, everything if args.names or choices.twin else canaries.others(everything), choices.twin)
     jobs = [campaign.Job(target, sanitizer) for target in chosen for sanitizer in sanitizers if sanitizer in target.binaries]
-    start = time.monotonic()
-    interrupted = campaign.Campaign(cache, jobs, campaign.Plan(args.time, args.seed, choices)).run(campaign.Display(sys.stderr))
-    _emit(args, campaign.summary(jobs, interrupted), campaign.text(jobs, interrupted, time.monotonic() - start))
+    start, plan = time.monotonic(), campaign.Plan(args.time, args.seed, choices)
+    with children.interruptions() as asked:  # until all is said
+        interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr), asked)
+        _emit(args, campaign.summary(jobs, interrupted), campaign.text(jobs, interrupted, time.monotonic() - start))
     return campaign.exit_code(jobs, interrupted)
 
 

@@ -2,7 +2,10 @@
 """Behaves like a libFuzzer target as seen from outside. FAKE_PLAN steers it: words joined by commas.
 
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
+exit:N   a launch that has written one ends with N instead, below 0 by that signal
+vanish   the end comes by exit code 0 before its time      slow     what is written is an input that took long
 late     as hang, but in the middle of confirming: a crash file is named before the exit
+deaf     as hang, with a crash file written, unnamed (or unconfirmed:1), by one who does not hear signals
 shorten:S for S seconds, when a crash file has been written
 breaks   the crash file says so       empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
 A replayed file fails if it says `crash`, and on a twin if it says `breaks`; it runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
@@ -33,6 +36,9 @@ def fail(token, content, code=77):
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: {token}")
     say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {path}")
+    code = int(plan.get("exit", code))
+    if code < 0:
+        os.kill(os.getpid(), -code)
     sys.exit(code)
 
 
@@ -90,6 +96,11 @@ if places and os.path.isfile(places[0]):
     sys.exit(77)
 if not places:  # libFuzzer does without a corpus
     places = [os.getcwd()]
+if "deaf" in plan:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("unconfirmed-d",) if "unconfirmed" in plan else ("crash-d", "crash-empty"):
+        with open(flags["artifact_prefix"] + name, "w") as file:
+            file.write("" if "empty" in name else "crash")
 if "late" in plan:
     signal.signal(signal.SIGINT, lambda *_: fail("c", "crash", 72))
 count = os.path.join(places[0], "launches")
@@ -98,8 +109,14 @@ with open(count, "a+") as file:  # a byte a launch
     file.write(".")
 say("INFO: Running with entropic power schedule (0xFF, 100).")
 say("#100\tNEW    cov: 42 ft: 60 corp: 7/90b lim: 4 exec/s: 50 rss: 33Mb L: 5/9 MS: 1 Custom-")
-if "late" in plan:
+if "late" in plan or "deaf" in plan:
     time.sleep(60)
+if "vanish" in plan:
+    sys.exit(0)
+if "slow" in plan:
+    with open(flags["artifact_prefix"] + "slow-unit-a", "w") as file:
+        file.write("slow")
+    say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {file.name}")
 if "hang" in plan:
     signal.signal(signal.SIGINT, lambda *_: sys.exit(72))
     time.sleep(60)

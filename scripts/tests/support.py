@@ -140,6 +140,21 @@ class World(unittest.TestCase):
         return code, out.getvalue(), err.getvalue()
 
 
+class Campaigns(World):
+    """With one target that is there."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        patch = mock.patch.object(builds, "build", lambda *_: None)  # the targets are there
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.target("exchange")
+
+    def fuzz(self, plan: str, *words: str) -> tuple[int, str, str]:
+        with mock.patch.dict(os.environ, {"FAKE_PLAN": plan}):
+            return self.run_command("fuzz", "--time", "5", *words)
+
+
 def golden(case: unittest.TestCase, name: str, text: str) -> None:
     """Compares with tests/golden/`name`, or rewrites it under HANDOFF_UPDATE_GOLDEN=1."""
     path = HERE / "golden" / name

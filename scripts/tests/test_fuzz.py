@@ -8,37 +8,16 @@ import json
 import os
 import re
 import shutil
-import signal
 import threading
 import time
 from pathlib import Path
 from unittest import mock
 
-from handoff_tool import builds, campaign, findings, places, targets
-from tests.support import BAD_METAS, World, golden
+from handoff_tool import builds, campaign, children, findings, places, targets
+from tests.support import BAD_METAS, Campaigns, golden
 
 
-class Fuzz(World):
-    def setUp(self) -> None:
-        super().setUp()
-        patch = mock.patch.object(builds, "build", lambda *_: None)  # the targets are there
-        patch.start()
-        self.addCleanup(patch.stop)
-        self.target("exchange")
-
-    def fuzz(self, plan: str, *words: str) -> tuple[int, str, str]:
-        with mock.patch.dict(os.environ, {"FAKE_PLAN": plan}):
-            return self.run_command("fuzz", "--time", "5", *words)
-
-    def test_a_clean_campaign_exits_0(self) -> None:
-        code, out, _ = self.fuzz("", "--json")
-        self.assertEqual(0, code)
-        row = json.loads(out)["rows"][0]
-        self.assertEqual(
-            ["exchange", "thread", 2000, 43, 8, 0, "clean"],
-            [row[k] for k in ("target", "sanitizer", "executions", "coverage", "corpus", "findings", "ended")],
-        )
-
+class Fuzz(Campaigns):
     def test_an_unknown_name_is_refused_before_anything_is_built(self) -> None:
         with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
             code, _, err = self.run_command("fuzz", "nosuch")
@@ -69,7 +48,8 @@ class Fuzz(World):
         show.refresh([dataclasses.replace(job, state="running")])
         show.pause = 0.05
         with mock.patch.dict(os.environ, {"FAKE_PLAN": "find:2,shorten:1"}):
-            campaign.Campaign(self.cache, [job], campaign.Plan(9, None, targets.Choices())).run(show)
+            with children.interruptions() as asked:
+                campaign.Campaign(self.cache, [job], campaign.Plan(9, None, targets.Choices())).run(show, asked)
         shown = re.findall(r"exchange/thread (\S+) cov", terminal.getvalue())
         self.assertEqual("starting", shown[0])
         self.assertIn("shortening", shown)
@@ -226,12 +206,6 @@ class Fuzz(World):
         self.assertEqual((1, [("thread", ["queue"])]), (code, built))
         self.assertIn("Unknown twin of queue, 'nope'; expected one of: double_delete", err)
 
-    def test_an_error_is_shown_in_the_targets_own_words_and_not_called_a_search(self) -> None:
-        code, out, _ = self.fuzz("usage")
-        self.assertEqual(1, code)
-        self.assertIn("exchange (thread): no such folder", out)
-        self.assertNotIn("does not mean", out)
-
     def test_a_finding_keeps_its_report_and_twin(self) -> None:
         _, out, _ = self.fuzz("find:1", "--json", "--twin", "double_delete")
         case = Path(json.loads(out)["findings"][0]["file"])
@@ -239,36 +213,6 @@ class Fuzz(World):
         self.assertEqual(
             ("exchange", "thread", "double_delete"), (lambda o: (o.target, o.sanitizer, o.twin))(findings.origin(case))
         )
-
-    def test_an_empty_crash_file_is_an_error_of_the_harness(self) -> None:
-        code, out, _ = self.fuzz("find:1,empty", "--json")
-        self.assertEqual(1, code)
-        self.assertIn("fuzz-exchange-thread.log", json.loads(out)["rows"][0]["ended"])
-        self.assertNotIn("could not be kept", json.loads(out)["rows"][0]["ended"])
-
-    def test_an_interrupt_keeps_everything_prints_the_table_and_exits_72(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(signal=number):
-                started = self.cache.corpus("exchange") / "launches"
-                started.unlink(missing_ok=True)
-                child = self.started("fuzz", FAKE_PLAN="hang")
-                self.await_file(started, child)
-                child.send_signal(number)
-                out, _ = child.communicate()
-                self.assertEqual(72, child.returncode)
-                self.assertIn("exchange  thread", out)
-                self.assertIn("Interrupted", out)
-                self.assertTrue(started.exists())
-
-    def test_what_was_found_when_the_interrupt_came_is_kept(self) -> None:
-        started = self.cache.corpus("exchange") / "launches"
-        child = self.started("fuzz", FAKE_PLAN="late")
-        self.await_file(started, child)
-        child.send_signal(signal.SIGINT)
-        out, _ = child.communicate()
-        self.assertEqual(72, child.returncode)
-        self.assertIn("with 1 finding", out)
-        self.assertEqual(["crash-c"], [file.name for file in findings.case_files(self.folder / "findings" / "exchange" / "c")])
 
     def test_unknown_names_list_the_valid_ones(self) -> None:
         for words, expected in (
@@ -284,11 +228,6 @@ class Fuzz(World):
                 code, _, err = self.fuzz("", *words)
                 self.assertEqual(1, code)
                 self.assertIn(expected, err)
-
-    def test_a_target_that_cannot_start_is_an_error_with_its_log(self) -> None:
-        code, out, _ = self.fuzz("usage", "--json")
-        self.assertEqual(1, code)
-        self.assertIn("error (exit 1)", json.loads(out)["rows"][0]["ended"])
 
     def test_list_has_the_shape_that_scripts_rely_on(self) -> None:
         self.target("exchange", "address")
