@@ -14,7 +14,6 @@ from handoff_tool.output import Output
 from handoff_tool.places import ROOT
 
 TABLE = ROOT / "fuzz" / "canary" / "expectations.txt"
-PREFIX = "canary_"
 # `listed` is what every replay runs under; pos and surw decide at each point, hence never at an access.
 SEEDED = ("random", "pct", "bytes")
 ALL = (*((s, "access") for s in SEEDED), *((s, g) for g in ("sync", "op") for s in (*SEEDED, "pos", "surw")))
@@ -178,4 +177,4 @@ def run_all(everything: dict[str, targets.Target]) -> list[tuple[Check, str]]:
 
 def others(everything: dict[str, targets.Target]) -> dict[str, targets.Target]:
     """The targets proper."""
-    return {name: target for name, target in everything.items() if not name.startswith(PREFIX)}
+    return {name: target for name, target in everything.items() if not name.startswith(targets.CANARY)}

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from handoff_tool.canaries import PREFIX
-from handoff_tool.targets import Target
+from handoff_tool.targets import CANARY, Target
 
 
 def data(chosen: dict[str, Target]) -> dict[str, Any]:
@@ -25,10 +24,10 @@ def data(chosen: dict[str, Target]) -> dict[str, Any]:
 def overview(chosen: dict[str, Target]) -> str:
     lines = []
     for target in chosen.values():
-        if not target.name.startswith(PREFIX):
+        if not target.name.startswith(CANARY):
             lines += [_head(target), f"    {target.summary}"]
             lines += [f"    twins: {', '.join(target.twin_names())}"] if target.twins else []
-    canaries = [target.name for target in chosen.values() if target.name.startswith(PREFIX)]
+    canaries = [target.name for target in chosen.values() if target.name.startswith(CANARY)]
     lines += [f"canaries, a planted bug each: {', '.join(canaries)}"] if canaries else []
     lines.append("'scripts/handoff list TARGET' shows operations and twins.")
     return "\n".join(lines)

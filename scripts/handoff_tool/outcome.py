@@ -2,7 +2,7 @@
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 CLEAN = 0
@@ -38,10 +38,14 @@ def about(path: Path) -> Iterator[None]:
         raise Failure(f"{path}: {failure}") from failure
 
 
-def choose(kind: str, wanted: str, valid: list[str]) -> str:
-    """Returns `wanted`, or fails with the list of what would have been valid, and the nearest of it."""
+def choose(kind: str, wanted: str, valid: Sequence[str]) -> str:
+    """Returns `wanted`, or fails with the nearest of what would have been valid, and the list of it."""
     if wanted in valid:
         return wanted
+    raise Failure(f"{unknown(kind, wanted, valid)}; expected one of: {', '.join(valid) or '(none built)'}.")
+
+
+def unknown(kind: str, wanted: str, valid: Sequence[str]) -> str:
+    """How such a failure begins: the nearest first, as the list may be long."""
     near = difflib.get_close_matches(wanted, valid, 1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise Failure(f"Unknown {kind} '{wanted}'; expected one of: {', '.join(valid) or '(none built)'}.{hint}")
+    return f"Unknown {kind} '{wanted}'" + (f" (did you mean '{near[0]}'?)" if near else "")

@@ -35,13 +35,13 @@ def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings
     for field_name in ("target", "sanitizer", "twin", "carrier"):
         setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
     if not origin.target:
-        command, valid = _whole_command(path, origin, verb), ", ".join(targets.declared())
+        command, valid = _whole_command(path, origin, verb), targets.names_text(targets.declared())
         raise Failure(
             f"{path}: its target cannot be told from its place; run: {command} (the report printed with the file has it under "
-            f"REPLAY). TARGET is one of: {valid}."
+            f"REPLAY). TARGET is one of: {valid}. {targets.OUTSIDE}"
         )
     with about(path):
-        choose("target", origin.target, targets.declared())
+        targets.choose_target(origin.target)
         if origin.sanitizer:
             choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
@@ -60,6 +60,13 @@ def _whole_command(path: Path, origin: findings.Origin, verb: str) -> str:
 
 def choices(origin: findings.Origin) -> targets.Choices:
     return targets.Choices(twin=origin.twin, carrier=origin.carrier)
+
+
+def check_twins(located: list[tuple[Path, findings.Origin]]) -> None:
+    """What can be said of them before anything is built."""
+    for twin, path in {origin.twin: path for path, origin in reversed(located)}.items():
+        with about(path):
+            targets.check_twin(twin)
 
 
 def check(located: list[tuple[Path, findings.Origin]]) -> None:

@@ -197,7 +197,7 @@ def _judge_folder(stage: Stage, folder: Path) -> None:
     """Cases in a folder that is not named after a target would never be run."""
     try:
         with about(folder):
-            choose("target", folder.name, targets.declared())
+            targets.choose_target(folder.name)
     except Failure as failure:
         stage.judge(False, str(failure))
 

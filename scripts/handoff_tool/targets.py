@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import builds, interpreter, machine, toolchain
-from handoff_tool.outcome import Failure, choose
+from handoff_tool.outcome import Failure, choose, unknown
 from handoff_tool.places import ROOT
 
 STRATEGIES = ["bytes", "random", "pct", "pos", "surw", "listed", "free"]
 GRANULARITIES = ["op", "sync", "access"]
 CARRIERS = ["fiber", "thread"]
+CANARY = "canary_"  # how their names begin
+OUTSIDE = "One from outside of this tree is run by its own program: PROGRAM FILE (harness/subjects/README.md, 'Running it')."
 CORPUS = ROOT / "corpus"  # committed cases: <target>/seed, <target>/regression
 
 
@@ -85,7 +87,44 @@ def _describe(binary: Path) -> dict[str, Any]:
 def declared() -> list[str]:
     """All targets by the names of their files, built or not."""
     plain = [path.stem for path in (ROOT / "fuzz").glob("*.cc")]
-    return sorted(plain + [f"canary_{path.stem}" for path in (ROOT / "fuzz" / "canary").glob("*.cc")])
+    return sorted(plain + [f"{CANARY}{path.stem}" for path in (ROOT / "fuzz" / "canary").glob("*.cc")])
+
+
+def names_text(names: Sequence[str]) -> str:
+    """The targets proper; the canaries, of which there are more, in a number."""
+    proper = [name for name in names if not name.startswith(CANARY)]
+    count = len(names) - len(proper)
+    canaries = [f"{count} canar{'y' if count == 1 else 'ies'} ({CANARY}...)"] if count else []
+    return " and ".join(filter(None, [", ".join(proper), *canaries])) or "(none)"
+
+
+def choose_target(name: str, valid: Sequence[str] | None = None) -> str:
+    """Returns `name`, or fails with what would have been valid: any target of this tree if `valid` is None."""
+    names = declared() if valid is None else valid
+    if name in names:
+        return name
+    raise Failure(f"{unknown('target', name, names)}; expected one of: {names_text(names)}. {OUTSIDE}")
+
+
+def _sources() -> list[Path]:
+    return [path for name in ("fuzz", "harness") for path in (ROOT / name).rglob("*.*") if path.suffix in (".cc", ".h")]
+
+
+def outdated(binary: Path) -> bool:
+    """Whether a build may change what a target says of itself."""
+    built_at = binary.stat().st_mtime
+    return any(path.stat().st_mtime > built_at for path in _sources())
+
+
+def check_twin(twin: str) -> None:
+    """Fails where no target can have this twin, however much is built: its name stands in no source, and in no target that is
+    built."""
+    word = f'"{twin}"'
+    if not twin or any(word in path.read_text(errors="replace") for path in _sources()):
+        return
+    known = sorted({name for target in built().values() for name in target.twin_names()})
+    if twin not in known:
+        raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list' shows them.")
 
 
 def missing(sanitizer: str, names: Sequence[str] = ()) -> list[str]:
@@ -133,7 +172,7 @@ def select(names: list[str], everything: dict[str, Target], twin: str = "") -> l
     """The targets asked for; with a twin and no names, those that have it."""
     if not everything:
         raise Failure("No target is built; run 'scripts/handoff build'.")
-    chosen = [everything[choose("target", name, list(everything))] for name in names] or list(everything.values())
+    chosen = [everything[choose_target(name, list(everything))] for name in names] or list(everything.values())
     if not twin:
         return chosen
     having = [target for target in chosen if twin in target.twin_names()]

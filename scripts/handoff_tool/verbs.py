@@ -16,7 +16,7 @@ from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
-from handoff_tool.outcome import CLEAN, FAILED, Failure, choose
+from handoff_tool.outcome import CLEAN, FAILED, Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
 
@@ -70,21 +70,24 @@ def _built(
 ) -> dict[str, targets.Target]:
     """All targets that there are, after a build of those named, or of all; set-up comes first where that is missing."""
     progress = Progress(len(sanitizers), cache.logs)
-    _check_choices(names, interpreter.SANITIZERS, choices)
+    _check_choices([binary for binary in _binaries(names, interpreter.SANITIZERS) if not targets.outdated(binary)], choices)
+    targets.check_twin(choices.twin)
     for sanitizer in sanitizers:
         builds.build(cache, sanitizer, list(names) or [builds.FUZZ], progress)
         if sanitizer == sanitizers[0]:
-            _check_choices(names, [sanitizer], choices)
+            _check_choices(_binaries(names, [sanitizer]), choices)
     return targets.built()
 
 
-def _check_choices(names: Sequence[str], sanitizers: Sequence[str], choices: targets.Choices) -> None:
+def _binaries(names: Sequence[str], sanitizers: Sequence[str]) -> list[Path]:
+    return [binary for name in names for one in sanitizers if (binary := builds.binary(name, one)).exists()]
+
+
+def _check_choices(binaries: Sequence[Path], choices: targets.Choices) -> None:
     """Refuses a twin or a carrier that a target does not take as soon as one can be asked: before the rest is built."""
-    if not choices.twin and not choices.carrier:
-        return
-    for name in names:
-        if built := [binary for one in sanitizers if (binary := builds.binary(name, one)).exists()]:
-            targets.check(built[0], choices)
+    if choices.twin or choices.carrier:
+        for binary in {binary.name: binary for binary in binaries}.values():  # each target once
+            targets.check(binary, choices)
 
 
 def _sanitizers(args: argparse.Namespace) -> list[str]:
@@ -93,13 +96,13 @@ def _sanitizers(args: argparse.Namespace) -> list[str]:
 
 def list_targets(args: argparse.Namespace, cache: Cache) -> int:
     for name in args.names:
-        choose("target", name, targets.declared())
+        targets.choose_target(name)
     lacking = {one: names for one in interpreter.SANITIZERS if (names := targets.missing(one, args.names))}
     progress = Progress(len(lacking), cache.logs)
     for sanitizer, names in lacking.items():
         builds.build(cache, sanitizer, names if args.names else [builds.FUZZ], progress)
     everything = targets.built()
-    chosen = {name: everything[choose("target", name, list(everything))] for name in args.names} or everything
+    chosen = {name: everything[targets.choose_target(name, list(everything))] for name in args.names} or everything
     text = listing.details(chosen) if args.names else listing.overview(chosen)
     _emit(args, listing.data(chosen), text)
     return CLEAN
@@ -114,7 +117,7 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
         args.carrier or "",
     )
     for name in args.names:  # before anything is built: a slip of the pen should not cost minutes
-        choose("target", name, targets.declared())
+        targets.choose_target(name)
     sanitizers = _sanitizers(args)
     everything = _built(cache, sanitizers, args.names, choices)
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
@@ -149,6 +152,9 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]
     progress = Progress(len(lacking), cache.logs)
+    if lacking:
+        with _of_several(args):
+            replays.check_twins(located)
     for sanitizer, target in lacking:
         builds.build(cache, sanitizer, [target], progress)
     with _of_several(args):
@@ -180,7 +186,7 @@ def explain(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def coverage(args: argparse.Namespace, cache: Cache) -> int:
-    names = [choose("target", name, targets.declared()) for name in args.names] or coverages.default_targets()
+    names = [targets.choose_target(name) for name in args.names] or coverages.default_targets()
     builds.build(cache, builds.COVERAGE, names, Progress(1, cache.logs))
     found = coverages.measure(names)
     _emit(args, coverages.summary(found), coverages.text(found))

@@ -35,12 +35,12 @@ sys.exit(main(sys.argv[1:]))
 BAD_COMMENTS = (
     ("# target: other", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: other'; correct the"),
     ("# target: exchnge", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: exchnge'"),
-    ("# twin: double_delte", "expected one of: double_delete. Did you mean 'double_delete'?"),
+    ("# twin: double_delte", "(did you mean 'double_delete'?); expected one of: double_delete."),
     ("# twin: double_delete, once more", "Unknown twin of exchange, 'double_delete, once more'"),
     ("  # twin:", "expected a name behind '# twin:', found none"),
     ("# twin: double_delete\n# twin: other", "expected one '# twin:', found 'double_delete' and 'other'"),
-    ("# sanitizer: adress", "Unknown sanitizer 'adress'; expected one of: thread, address. Did you mean 'address'?"),
-    ("# carrier: tread", "Unknown carrier 'tread'; expected one of: fiber, thread. Did you mean 'thread'?"),
+    ("# sanitizer: adress", "Unknown sanitizer 'adress' (did you mean 'address'?); expected one of: thread, address."),
+    ("# carrier: tread", "Unknown carrier 'tread' (did you mean 'thread'?); expected one of: fiber, thread."),
     ("# carrier: fiber", "expected one of thread, found 'fiber'"),
 )
 
@@ -101,7 +101,8 @@ class World(unittest.TestCase):
         path.chmod(0o755)
         source = self.folder / "fuzz" / f"{name}.cc"
         source.parent.mkdir(exist_ok=True)
-        source.touch()
+        source.write_text('"double_delete"')
+        os.utime(source, (0, 0))  # built since
         return path
 
     def started(self, *words: str, **variables: str) -> subprocess.Popen[str]:

@@ -35,7 +35,7 @@ class Builds(World):
         fake.chmod(0o755)
         (self.folder / "fuzz").mkdir()
         for name in ("exchange", "queue"):
-            (self.folder / "fuzz" / f"{name}.cc").touch()
+            (self.folder / "fuzz" / f"{name}.cc").write_text('"double_delete"')
 
     def shown(self, *words: str) -> list[str]:
         """The lines about builds, as a log file gets them, without how long they took."""

@@ -201,10 +201,51 @@ class Fuzz(Campaigns):
             binary.write_text(content)
             binary.chmod(0o755)
 
+        (self.folder / "fuzz" / "other.cc").write_text('"others"')
         with mock.patch.object(builds, "build", build):
-            code, _, err = self.run_command("fuzz", "queue", "--twin", "nope")
+            code, _, err = self.run_command("fuzz", "queue", "--twin", "others")
         self.assertEqual((1, [("thread", ["queue"])]), (code, built))
-        self.assertIn("Unknown twin of queue, 'nope'; expected one of: double_delete", err)
+        self.assertIn("Unknown twin of queue, 'others'; expected one of: double_delete", err)
+
+    def test_a_twin_that_no_source_has_is_refused_before_anything_is_built(self) -> None:
+        case = self.folder / "case.txt"
+        case.write_text("handoff case 1\n")
+        with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
+            for kept in (True, False):
+                for words in (["fuzz"], ["fuzz", "exchange"], ["replay", str(case), "--target", "exchange"]):
+                    with self.subTest(words=words, kept=kept):
+                        code, _, err = self.run_command(*words, "--twin", "double_delte")
+                        self.assertEqual(1, code)
+                        self.assertIn(" 'double_delte'", err)
+                        self.assertIn("(did you mean 'double_delete'?)" if kept else "; no source in fuzz/ or harness/ has it", err)
+                builds.binary("exchange", "thread").unlink(missing_ok=True)
+
+    def test_a_target_that_is_older_than_its_sources_is_asked_when_it_is_built_anew(self) -> None:
+        (self.folder / "fuzz" / "exchange.cc").write_text('"double_delete", "newer"')
+        built = []
+        with mock.patch.object(builds, "build", lambda _cache, sanitizer, *_: built.append(sanitizer)):
+            code, _, err = self.run_command("fuzz", "exchange", "--twin", "newer")
+        self.assertEqual((1, ["thread"]), (code, built))
+        self.assertIn("Unknown twin of exchange, 'newer'; expected one of: double_delete", err)
+
+    def test_an_unknown_target_is_told_the_targets_proper_and_who_runs_others(self) -> None:
+        for name in ("canary_leak", "canary_race", "queue"):
+            self.target(name)
+        (self.folder / "fuzz" / "canary").mkdir()
+        for name in ("leak", "race"):
+            (self.folder / "fuzz" / f"canary_{name}.cc").rename(self.folder / "fuzz" / "canary" / f"{name}.cc")
+        case = self.folder / "case.txt"
+        case.write_text("handoff case 1\n")
+        valid = f"expected one of: exchange, queue and 2 canaries (canary_...). {targets.OUTSIDE}"
+        for words in (["fuzz"], ["list"], ["replay", str(case), "--target"], ["explain", str(case), "--target"]):
+            for name, near in (("example_box", ""), ("qeue", "queue"), ("canary_lek", "canary_leak")):
+                with self.subTest(words=words, name=name):
+                    code, _, err = self.run_command(*words, name)
+                    self.assertEqual(1, code)
+                    hint = f" (did you mean '{near}'?)" if near else ""
+                    self.assertIn(f"Unknown target '{name}'{hint}; {valid}", err)
+        code, _, err = self.run_command("replay", str(case))
+        self.assertIn("TARGET is one of: exchange, queue and 2 canaries (canary_...).", err)
 
     def test_a_finding_keeps_its_report_and_twin(self) -> None:
         _, out, _ = self.fuzz("find:1", "--json", "--twin", "double_delete")
@@ -217,9 +258,10 @@ class Fuzz(Campaigns):
     def test_unknown_names_list_the_valid_ones(self) -> None:
         for words, expected in (
             (["nope"], "Unknown target 'nope'; expected one of: exchange."),
-            (["--twin", "nope"], "Unknown twin 'nope'; expected one of: double_delete."),
+            (["--twin", "nope"], "Unknown twin 'nope'; no source in fuzz/ or harness/ has it."),
+            (["exchange", "--twin", "doubledelete"], "Unknown twin of exchange, 'doubledelete' (did you mean 'double_delete'?)"),
             (["--strategy", "nope"], "Unknown strategy 'nope'; expected one of: bytes, random, pct, pos, surw, listed, free."),
-            (["--granularity", "nope"], "Unknown granularity 'nope'; expected one of: op, sync, access."),
+            (["--granularity", "nope"], "Unknown granularity 'nope' (did you mean 'op'?); expected one of: op, sync, access."),
             (["--sanitizer", "nope"], "expected one of: thread, address"),
             (["--nope"], "--strategy"),
             (["--time", "-1"], "above 0"),

@@ -80,7 +80,7 @@ class Replay(World):
         for words, expected in (
             (["/nowhere"], "found nothing there"),
             ([case, "--twin", "nope"], "seed/one: Unknown twin of exchange, 'nope'; expected one of: double_delete"),
-            ([case, "--target", "exchang"], "expected one of: exchange. Did you mean 'exchange'?"),
+            ([case, "--target", "exchang"], "Unknown target 'exchang' (did you mean 'exchange'?); expected one of: exchange."),
             ([str(self.folder / "corpus")], "found a folder without any"),
         ):
             with self.subTest(words=words):

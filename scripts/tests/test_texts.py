@@ -29,7 +29,7 @@ class Help(World):
         code, _, err = self.run_command("explian")
         self.assertEqual(1, code)
         self.assertIn("setup", err)
-        self.assertIn("Did you mean 'explain'?", err)
+        self.assertIn("(did you mean 'explain'?)", err)
 
     def test_what_libfuzzer_cannot_hold_and_an_empty_name_are_refused(self) -> None:
         code, _, err = self.run_command("fuzz", "--seed", "99999999999999999999")
