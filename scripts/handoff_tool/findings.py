@@ -17,6 +17,9 @@ from handoff_tool.places import ROOT, write_atomically
 
 FOLDER = ROOT / "findings"
 META, REPORT = "meta.json", "report.txt"
+# What a target writes begins as a case does, but for a time-out on an input of other origin. Fuzzers' inputs, which are any bytes,
+# are known by the names that fuzzers give: what was found and a hash, or the SHA-1 of a corpus file.
+_RAW = re.compile(r"(crash|timeout|oom|leak|slow-unit|unconfirmed)-.+|[0-9a-f]{40}")
 LARGEST = 1_000_000  # bytes: a case with everything that the limits allow takes a tenth of that
 TEXT, BINARY = comments.TEXT, b"\xca\x5e"  # how the two forms of a case begin
 
@@ -202,6 +205,12 @@ def read(path: Path) -> str:
         raise Failure(
             f"{path}: expected a text case, which begins with '{TEXT.decode()} 1', as its name ends in {path.suffix}, "
             "found none; add that line, or give a binary case another name."
+        )
+    if not _RAW.fullmatch(path.name) and not (read_meta(path.parent) or Origin()).target:
+        found = repr(first[:40].decode()) if printable else f"the bytes {data[:4].hex(' ')}"
+        raise Failure(
+            f"{path}: expected a text case, which begins with '{TEXT.decode()} 1', or a binary one, which begins with the bytes "
+            f"{BINARY.hex(' ')}, found {found}; a target that is run by hand takes any bytes: build/thread/fuzz/TARGET FILE."
         )
     return f"{path}: neither a text case nor one that a target wrote; read as a binary case of {len(data)} bytes."
 

@@ -26,18 +26,18 @@ class Replay(World):
         return str(path)
 
     def test_a_failing_file_fails_again_every_time(self) -> None:
-        code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/one", "crash"))
+        code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/crash-1", "crash"))
         self.assertEqual(77, code)
         self.assertTrue(out.startswith("FINDING"))
         self.assertIn("3 of 3 failed again (exchange, thread; finding).", out)
 
     def test_json_has_the_agreed_shape(self) -> None:
-        _, out, _ = self.run_command("replay", "--json", "--times", "2", self.case("corpus/exchange/seed/one", "crash"))
+        _, out, _ = self.run_command("replay", "--json", "--times", "2", self.case("corpus/exchange/seed/crash-1", "crash"))
         result = json.loads(out)
         self.assertEqual((2, 2, "double-delete--safe"), (result["replayed"], result["of"], result["signature"]))
 
     def test_a_clean_file_exits_0_and_says_so(self) -> None:
-        code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/one", "fine"))
+        code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/crash-1", "fine"))
         self.assertEqual(0, code)
         self.assertIn("did not fail in 3 fresh processes", out)
 
@@ -59,7 +59,7 @@ class Replay(World):
         self.assertEqual((77, ["two.txt", "one.txt"]), (code, [Path(found["file"]).name for found in json.loads(out)["files"]]))
 
     def test_a_file_from_elsewhere_needs_a_target(self) -> None:
-        case = self.case("elsewhere", "crash")
+        case = self.case("crash-elsewhere", "crash")
         code, _, err = self.run_command("replay", case)
         self.assertEqual(1, code)
         self.assertIn(f"run: scripts/handoff replay {case} --target TARGET [--sanitizer thread|address] [--twin TWIN] (", err)
@@ -76,10 +76,10 @@ class Replay(World):
         self.assertEqual((77, "FINDING"), (code, out.splitlines()[0]))
 
     def test_unknown_names_and_missing_files_are_refused(self) -> None:
-        case = self.case("corpus/exchange/seed/one", "crash")
+        case = self.case("corpus/exchange/seed/crash-1", "crash")
         for words, expected in (
             (["/nowhere"], "found nothing there"),
-            ([case, "--twin", "nope"], "seed/one: Unknown twin of exchange, 'nope'; expected one of: double_delete"),
+            ([case, "--twin", "nope"], "seed/crash-1: Unknown twin of exchange, 'nope'; expected one of: double_delete"),
             ([case, "--target", "exchang"], "Unknown target 'exchang' (did you mean 'exchange'?); expected one of: exchange."),
             ([str(self.folder / "corpus")], "found a folder without any"),
         ):
@@ -152,7 +152,7 @@ class Replay(World):
         self.assertEqual("handoff replay: /nowhere: expected a case file, found nothing there. No file was run.\n", err)
 
     def test_explain_prints_the_finding_alone(self) -> None:
-        code, out, _ = self.run_command("explain", self.case("corpus/exchange/seed/one", "crash"))
+        code, out, _ = self.run_command("explain", self.case("corpus/exchange/seed/crash-1", "crash"))
         self.assertEqual((77, "FINDING\n    double-delete"), (code, "\n".join(out.splitlines()[:2])))
 
     def test_explain_prints_a_case_as_text_with_its_twin(self) -> None:
@@ -175,14 +175,21 @@ class Replay(World):
             ("notes.txt", "threads 2\nA give\n", "expected a text case, which begins with 'handoff case 1', as"),
             ("NOTES.TXT", "crash", "as its name ends in .TXT, found none; add that line, or give a binary case another name."),
             ("empty.txt", "", "found an empty file"),
+            ("odd", "fine\nmore", "begins with the bytes ca 5e, found 'fine'; a target that is run by hand takes any"),
+            ("crash", "\x7fELF\0", "found the bytes 7f 45 4c 46; a target"),
+            ("a" * 39, "fine", "found 'fine'"),
         ):
             with self.subTest(file=name):
                 code, _, err = self.run_command("replay", self.case(f"corpus/exchange/seed/{name}", content))
                 self.assertEqual(1, code)
                 self.assertIn(expected, err)
                 self.assertEqual(1, len(err.strip().splitlines()))
-        _, _, err = self.run_command("replay", self.case("corpus/exchange/seed/odd", "fine"))
-        self.assertIn("read as a binary case of 4 bytes", err)
+        for name in ("crash-1", "timeout-0a", "a" * 40):  # as fuzzers name any bytes
+            code, _, err = self.run_command("replay", self.case(f"corpus/exchange/seed/{name}", "fine"))
+            self.assertEqual(0, code)
+            self.assertIn("read as a binary case of 4 bytes", err)
+        self.case("findings/exchange/c/meta.json", '{"target": "exchange"}')
+        self.assertEqual(0, self.run_command("replay", self.case("findings/exchange/c/renamed", "fine"))[0])
         binary = Path(self.case("corpus/exchange/seed/binary.txt", ""))
         binary.write_bytes(b"\xca\x5e\x01")
         self.assertIn("expected a text case", self.run_command("replay", str(binary))[2])
@@ -202,7 +209,7 @@ class Replay(World):
     def test_an_interrupted_replay_leaves_nobody_behind(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
-                case = self.case("corpus/exchange/seed/long", "endless")
+                case = self.case("corpus/exchange/seed/timeout-1", "endless")
                 started = Path(case + ".started")
                 started.unlink(missing_ok=True)
                 child = self.started("replay", case, "--times", "1")
