@@ -30,6 +30,14 @@ function(handoff_find_runtime result_archives result_symbol_lists)
   set(${result_symbol_lists} ${lists} PARENT_SCOPE)
 endfunction()
 
+if(NOT handoff_clang AND NOT HANDOFF_SANITIZER STREQUAL "none")
+  message(FATAL_ERROR "Expected clang for HANDOFF_SANITIZER=${HANDOFF_SANITIZER}, found ${CMAKE_CXX_COMPILER}: set CMAKE_C_COMPILER and "
+    "CMAKE_CXX_COMPILER. Other compilers build programs that replay, without a sanitizer (HANDOFF_SANITIZER=none).")
+elseif(HANDOFF_SANITIZER STREQUAL "none" AND NOT PROJECT_IS_TOP_LEVEL)
+  message(WARNING "HANDOFF_SANITIZER is none: targets replay cases, for a debugger, and notice neither data races nor uses of freed "
+    "memory. Set it to thread or address, with clang, to search.")
+endif()
+
 set(handoff_fuzzer_engine)
 if(handoff_clang AND NOT HANDOFF_SANITIZER STREQUAL "none")
   if(DEFINED ENV{LIB_FUZZING_ENGINE} AND NOT "$ENV{LIB_FUZZING_ENGINE}" MATCHES "^-fsanitize=fuzzer$")
