@@ -36,7 +36,8 @@ struct Walk {
   }
 };
 
-void CheckBlock(Block& block) {
+// `rule` is what a block breaks that is not as it should be, and `why` another sentence of the verdict.
+void CheckBlock(Block& block, const char* rule, const char* why) {
   std::size_t full = 0;
   for (std::size_t i = 0; i < block.size; ++i) {
     const Bucket& bucket = block.buckets[i];
@@ -44,17 +45,16 @@ void CheckBlock(Block& block) {
     ++full;
     const Place place = Probe(block, bucket.key, &LoadPlainly, 0);
     if (place.bucket == &bucket) continue;
-    Fail("protocol", "invariant 6",
+    Fail("protocol", rule,
          "A probe for the key in bucket %zu ends in another bucket: the key is in the table twice, or not "
-         "where its hash leads to.",
-         i);
+         "where its hash leads to.%s",
+         i, why);
   }
   if (full != block.used || full * 2 > block.size || block.size < kFirstSize || !std::has_single_bit(block.size)) {
-    Fail("protocol", "invariant 6",
+    Fail("protocol", rule,
          "A block of %zu buckets says that %zu are full, and %zu are. Expected equal counts, at most half of the buckets, and a "
-         "power of "
-         "two.",
-         block.size, block.used, full);
+         "power of two.%s",
+         block.size, block.used, full, why);
   }
 }
 
@@ -88,7 +88,7 @@ Block* Copy(Block& block, std::size_t size) {
 }
 
 void CheckBlocks(Block& newest) {
-  CheckBlock(newest);
+  CheckBlock(newest, "invariant 6", "");
   std::size_t together = 0;
   for (Block* block = &newest; block != nullptr; block = block->previous) together += block->size;
   if (together >= 2 * newest.size) {
@@ -102,6 +102,9 @@ void CheckBlocks(Block& newest) {
     if (block->previous->size * 2 == block->size) continue;
     Fail("protocol", "invariant 7", "A block of %zu buckets comes after one of %zu. Expected twice the size.", block->size,
          block->previous->size);
+  }
+  for (Block* block = newest.previous; block != nullptr; block = block->previous) {
+    CheckBlock(*block, "invariant 7", " It was outgrown, and an outgrown block must not change: readers may be in it.");
   }
 }
 

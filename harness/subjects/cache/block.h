@@ -64,8 +64,8 @@ bool IsHalfFull(const Block& block);
 // A block of the given size with the same entries. The caller owns it; nobody else may write to `block` meanwhile.
 Block* Copy(Block& block, std::size_t size);
 
-// At the end, on the driver: invariants 6 (structure), 7 (blocks before it halve in size) and 8 (they are smaller together than
-// twice the newest).
+// At the end, on the driver: invariants 6 (structure), 7 (blocks before it halve in size and are as they were when they were
+// outgrown) and 8 (they are smaller together than twice the newest).
 void CheckBlocks(Block& newest);
 
 }  // namespace handoff::cache

@@ -86,9 +86,19 @@ const Implementation* Get(int thread, Owner& owner, int key, bool fast = false) 
   return found;
 }
 
-const Implementation* InsertDefault(int thread, Owner& owner, int key, const Implementation* mine) {
-  return Record(thread, owner, key, kInsertDefault, mine->number,
-                [&] { return owner.table->SetDefault(thread, KeyNumber(key), mine); });
+// What the key has from now on. There is always something: that another thread was faster is no error, but for a twin whose
+// insertion `fails_when_present`.
+const Implementation* InsertDefault(int thread, Owner& owner, int key, const Implementation* mine,
+                                    bool fails_when_present = false) {
+  const Implementation* value = Record(thread, owner, key, kInsertDefault, mine->number, [&] {
+    const Implementation* found = owner.table->SetDefault(thread, KeyNumber(key), mine);
+    return fails_when_present && found != mine ? nullptr : found;
+  });
+  if (value != nullptr) return value;
+  oracle::Fail("protocol", "invariant 5",
+               "%c offered a value for key %d and got none back: its insertion failed. Expected it to succeed, and where another "
+               "thread was faster to answer with that thread's value.",
+               'A' + thread, key);
 }
 
 // Whether it was absent.
@@ -218,14 +228,7 @@ const Implementation* NativeCache::Miss(int thread, Owner& owner, int key, int n
     CallBack(thread, resolver);
   }
   const Implementation* mine = Allocate(thread, owner, key, resolver);
-  if (Has(Defect::kInsertFailsWhenPresent) && !Insert(thread, owner, key, mine)) {
-    oracle::Fail(
-        "protocol", "invariant 5",
-        "%c found no value for key %d, made one, and failed to insert it because another thread was faster. Expected it to "
-        "go on with that thread's value.",
-        'A' + thread, key);
-  }
-  return InsertDefault(thread, owner, key, mine);
+  return InsertDefault(thread, owner, key, mine, Has(Defect::kInsertFailsWhenPresent));
 }
 
 void NativeCache::Replace(int thread, Owner& owner, int key) {

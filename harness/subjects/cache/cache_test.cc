@@ -43,6 +43,7 @@ void RunTwin(const std::string& name, const std::vector<Case>& cases = Seeds()) 
 TEST(NativeCacheDeathTest, TwinsBreakTheInvariantThatTheyAreNamedAfter) {
   EXPECT_DEATH(RunTwin("replace_counts_twice"), "protocol invariant 6");
   EXPECT_DEATH(RunTwin("grows_fourfold"), "protocol invariant 7");
+  EXPECT_DEATH(RunTwin("outgrown_block_cleared"), "protocol invariant 7");
   EXPECT_DEATH(RunTwin("replace_copies_table"), "protocol invariant 8");
   EXPECT_DEATH(RunTwin("shrinks_retained_table"), "protocol invariant 8");
   EXPECT_DEATH(RunTwin("replaced_value_freed"), "delete-while-held invariant 9");
@@ -101,6 +102,19 @@ TEST(Block, RetainedBlocksMustHalve) {
   Block block(16), before(4);
   block.previous = &before;
   EXPECT_DEATH(CheckBlocks(block), "invariant 7");
+}
+
+TEST(Block, ARetainedBlockMustStayAsItWas) {
+  Block block(8), before(4);
+  block.previous = &before;
+  Bucket* bucket = Probe(before, KeyNumber(0), &LoadPlainly, 0).bucket;
+  *bucket = {&kImplementation, KeyNumber(0)};
+  before.used = 1;
+  CheckBlocks(block);
+  bucket->value = nullptr;
+  EXPECT_DEATH(CheckBlocks(block), "invariant 7: A block of 4 buckets says that 1 are full, and 0 are.*It was outgrown");
+  *bucket = {&kImplementation, KeyNumber(3)};
+  EXPECT_DEATH(CheckBlocks(block), "invariant 7: A probe for the key .*It was outgrown");
 }
 
 TEST(Block, RetainedBlocksMustStaySmallerTogether) {
