@@ -10,6 +10,7 @@
 #include "harness/oracle/verdict.h"
 #include "harness/python/embed.h"
 #include "harness/python/thread_state.h"
+#include "harness/subjects/cache/progress.h"
 #include "harness/subjects/cache/python_defect.h"
 #include "harness/subjects/cache/python_function.h"
 #include "harness/subjects/cache/python_lock.h"
@@ -75,7 +76,7 @@ const std::array<OperationKind, 15> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 20> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
@@ -131,6 +132,19 @@ constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
       "table",
       "deadlock"},
      Defect::kResolveUnderLock},
+    {{"callback_under_table_lock",
+      "smallest breach of invariant 10 (a), the table of numpy 2.2 to 2.4, with one mutex: a resolver runs under the lock",
+      "lock-order"},
+     Defect::kCallbackUnderTableLock},
+    {{"reads_under_writers_lock",
+      "smallest breach of invariant 10 (c): a writer that has the lock looks the key up as anybody does, and so wants it again",
+      "lock-order"},
+     Defect::kReadsUnderWritersLock},
+    {{"reader_locks_after_miss",
+      "smallest breach of invariant 10 (readers never block): a lock-free lookup that misses takes the writers' lock and looks "
+      "again",
+      "lock-order"},
+     Defect::kReaderLocksAfterMiss},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
@@ -203,6 +217,7 @@ void PythonCacheSubject::Begin(const Case& c) {
   linearizability::Reset();
   cache::watch::Reset();
   cpython::watch::Reset();
+  progress::Reset();
   next_number_ = 0;
   small_.emplace();
   python::AttachMain();
@@ -262,7 +277,7 @@ void PythonCacheSubject::ApplyToFunction(int thread, const Operation& operation)
       AddLoop(function, a[1]);
       break;
     case kFreshKey:
-      UseFreshKey(function);
+      UseFreshKey(thread, function);
       break;
     case kCycle:
       MakeCycle(function);

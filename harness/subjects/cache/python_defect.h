@@ -25,6 +25,9 @@ enum class Defect : std::uint8_t {
   kKeyNotKept,
   kCollectorClearsValues,
   kResolveUnderLock,
+  kCallbackUnderTableLock,
+  kReadsUnderWritersLock,
+  kReaderLocksAfterMiss,
 };
 
 // Once, before the first execution.

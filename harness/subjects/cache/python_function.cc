@@ -6,6 +6,7 @@
 #include "harness/oracle/linearizability.h"
 #include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
+#include "harness/subjects/cache/progress.h"
 #include "harness/subjects/cache/python_defect.h"
 #include "harness/subjects/cache/python_lock.h"
 #include "harness/subjects/cache/python_watch.h"
@@ -58,13 +59,17 @@ void Enter(std::optional<Section>& section, Function& function) {
 }
 
 const Implementation* Get(int thread, const Function& function, int key) {
-  return Record(thread, function, key, kGot, 0, [](Table& table, const Key& k) { return table.Get(k); });
+  const bool found_before = cache::watch::LookupBegins(function.number, key);
+  const auto step = [thread](Table& table, const Key& k) { return table.Get(thread, k); };
+  const Implementation* found = Record(thread, function, key, kGot, 0, step);
+  cache::watch::LookupEnds(function.number, key, found_before, found != nullptr);
+  return found;
 }
 
 const Implementation* SetDefault(int thread, const Function& function, int key, const Implementation* mine) {
   watch::Offered(mine->number, function.watched);
-  const auto step = [mine](Table& table, const Key& k) {
-    const Implementation* value = table.SetDefault(k, mine);
+  const auto step = [thread, mine](Table& table, const Key& k) {
+    const Implementation* value = table.SetDefault(thread, k, mine);
     if (Has(Defect::kInsertFailsWhenPresent) && value != mine) {
       PyErr_SetString(PyExc_RuntimeError, "the table has this key already");
       return static_cast<const Implementation*>(nullptr);
@@ -72,17 +77,17 @@ const Implementation* SetDefault(int thread, const Function& function, int key, 
     return value;
   };
   const Implementation* value = Record(thread, function, key, kInsertedDefault, mine->number, step);
-  if (PyErr_Occurred() == nullptr) return value;
+  if (value != nullptr && PyErr_Occurred() == nullptr) return value;
   oracle::Fail("protocol", "invariant 5",
-               "%c offered a value for key %d and got an error because the table had one already. Expected it to go on with that "
-               "one.",
+               "%c offered a value for key %d and got none back, or an error: its insertion failed. Expected it to succeed, and "
+               "where another thread was faster to answer with that thread's value.",
                'A' + thread, key);
 }
 
 // What a caller does who thinks that nobody can have been in the section since it looked: it fills the bucket.
 const Implementation* Fill(int thread, const Function& function, int key, const Implementation* mine) {
-  return Record(thread, function, key, kInsertedDefault, mine->number, [mine](Table& table, const Key& k) {
-    table.Replace(k, mine);
+  return Record(thread, function, key, kInsertedDefault, mine->number, [thread, mine](Table& table, const Key& k) {
+    table.Replace(thread, k, mine);
     return mine;
   });
 }
@@ -97,6 +102,7 @@ Value* NewKept(const Function& function, int key) {
 
 // Foreign code. A new reference to the loop that was added for the key, or to something new.
 Value* Resolve(int thread, Function& function, int key, const Resolver& resolver) {
+  progress::RunsCallback(thread);
   if (resolver.needs != key && !resolver.python) Call(thread, function, resolver.needs, {resolver.needs, false});
   if (resolver.needs != key && resolver.python) {
     PyObject* answer = PyObject_CallFunctionObjArgs(python_resolver, &function, KeyObject(resolver.needs), nullptr);
@@ -244,7 +250,8 @@ void Replace(int thread, Function& function, int key) {
   watch::Offered(mine->number, function.watched);
   std::optional<Section> section;
   Enter(section, function);
-  Record(thread, function, key, kReplaced, mine->number, [mine](Table& table, const Key& k) { return table.Replace(k, mine); });
+  Record(thread, function, key, kReplaced, mine->number,
+         [thread, mine](Table& table, const Key& k) { return table.Replace(thread, k, mine); });
   Py_DECREF(mine);
 }
 
@@ -255,8 +262,13 @@ const Implementation* Call(int thread, Function& function, int key, const Resolv
   if (const Implementation* found = Get(thread, function, key); found != nullptr) return found;
   Value* mine = nullptr;
   {
-    std::optional<MutexLock> lock;
-    if (Has(Defect::kResolveUnderLock) && function.form == Form::kLocked) lock.emplace(function.table->locks->writers);
+    std::optional<MutexLock> unseen;
+    std::optional<HoldingMutex> seen;
+    if (function.form == Form::kLocked) {
+      // Not seen by the oracle for progress, which would end the run before the deadlock.
+      if (Has(Defect::kResolveUnderLock)) unseen.emplace(function.table->locks->writers);
+      if (Has(Defect::kCallbackUnderTableLock)) seen.emplace(thread, function.table->locks->writers);
+    }
     // Nothing is held meanwhile: the resolver may look something up here. A section that the form has is let go while the
     // resolver waits, so what Get said is old afterwards.
     mine = Resolve(thread, function, key, resolver);
@@ -273,7 +285,7 @@ const Implementation* Call(int thread, Function& function, int key, const Resolv
 
 // CPython gives a new float the memory of the one that this thread freed last. So a key that is in the table although it died
 // is met again at once, as an object that it is not.
-void UseFreshKey(Function& function) {
+void UseFreshKey(int thread, Function& function) {
   PyObject* object = PyFloat_FromDouble(0.5);
   CheckMemory(object != nullptr);
   if (!Has(Defect::kKeyNotKept)) CheckMemory(PyList_Append(function.kept, object) == 0);
@@ -282,14 +294,14 @@ void UseFreshKey(Function& function) {
   {
     std::optional<Section> section;
     Enter(section, function);
-    if (function.table->Get(KeyOf(object)) != nullptr) {
+    if (function.table->Get(thread, KeyOf(object)) != nullptr) {
       oracle::Fail(
           "wrong-value", "invariant 9",
           "A key that was just made is in the table of function %d. Expected what owns the table to keep its keys alive, so "
           "that their addresses are not given to others.",
           function.number);
     }
-    Look(function.table->SetDefault(KeyOf(object), mine), kKeys);
+    Look(function.table->SetDefault(thread, KeyOf(object), mine), kKeys);
   }
   Py_DECREF(mine);
   Py_DECREF(object);

@@ -55,7 +55,7 @@ const Implementation* InsertDefault(int thread, Function& function, int key);
 void Replace(int thread, Function& function, int key);
 const Implementation* Call(int thread, Function& function, int key, const Resolver& resolver);
 // Inserts under a key that nobody has used before: an object that was just made.
-void UseFreshKey(Function& function);
+void UseFreshKey(int thread, Function& function);
 // Makes the function part of a cycle, unless it is: only a collection ends it from then on.
 void MakeCycle(Function& function);
 // Adds a loop unless there is one for that key.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "harness/oracle/verdict.h"
@@ -58,61 +59,59 @@ const Implementation* LoadAcquiring(Block& block, std::size_t index, int table) 
   return std::atomic_ref(block.buckets[index].value).load(std::memory_order_acquire);
 }
 
-std::unique_lock<std::shared_mutex> LockForWriting(std::shared_mutex& mutex) {
-  std::unique_lock lock(mutex, std::defer_lock);
-  LockDetached(lock);
-  return lock;
-}
-
 }  // namespace
+
+using Reading = HoldingNative<std::shared_lock<std::shared_mutex>>;
+using Writing = HoldingNative<std::unique_lock<std::shared_mutex>>;
 
 // --- locked ---
 
-const Implementation* LockedTable::Get(const Key& key) {
-  const MutexLock lock(locks->writers);
+const Implementation* LockedTable::Get(int thread, const Key& key) {
+  const HoldingMutex lock(thread, locks->writers);
   return GetPlainly(*block_, key);
 }
 
-const Implementation* LockedTable::SetDefault(const Key& key, const Implementation* value) {
-  const MutexLock lock(locks->writers);
+const Implementation* LockedTable::SetDefault(int thread, const Key& key, const Implementation* value) {
+  const HoldingMutex lock(thread, locks->writers);
+  if (Has(Defect::kReadsUnderWritersLock) && Get(thread, key) != nullptr) return Get(thread, key);
   return SetDefaultPlainly(block_, key, value);
 }
 
-const Implementation* LockedTable::Replace(const Key& key, const Implementation* value) {
-  const MutexLock lock(locks->writers);
+const Implementation* LockedTable::Replace(int thread, const Key& key, const Implementation* value) {
+  const HoldingMutex lock(thread, locks->writers);
   return ReplacePlainly(block_, key, value);
 }
 
 // --- shared ---
 
-const Implementation* SharedTable::Get(const Key& key) {
-  std::shared_lock lock(locks->readers_writers, std::defer_lock);
-  if (Has(Defect::kReaderWaitsAttached)) {
-    lock.lock();
-  } else {
-    LockDetached(lock);
-  }
+const Implementation* SharedTable::Get(int thread, const Key& key) {
+  const Reading lock(thread, locks->readers_writers, Has(Defect::kReaderWaitsAttached));
   return GetPlainly(*block_, key);
 }
 
-const Implementation* SharedTable::SetDefault(const Key& key, const Implementation* value) {
-  const auto lock = LockForWriting(locks->readers_writers);
+const Implementation* SharedTable::SetDefault(int thread, const Key& key, const Implementation* value) {
+  const Writing lock(thread, locks->readers_writers);
   return SetDefaultPlainly(block_, key, value);
 }
 
-const Implementation* SharedTable::Replace(const Key& key, const Implementation* value) {
-  const auto lock = LockForWriting(locks->readers_writers);
+const Implementation* SharedTable::Replace(int thread, const Key& key, const Implementation* value) {
+  const Writing lock(thread, locks->readers_writers);
   return ReplacePlainly(block_, key, value);
 }
 
 // --- lock-free ---
 
-const Implementation* LockFreeTable::Get(const Key& key) {
+const Implementation* LockFreeTable::Get(int thread, const Key& key) {
+  const progress::LockFreeLookup lookup(thread);
   HANDOFF_SYNC_POINT(Token(number_, kMaxSize), "load table");
   // Acquire: whoever published the block filled it before.
   Block& block = *std::atomic_ref(block_).load(std::memory_order_acquire);
   const Place place = Probe(block, key, &LoadAcquiring, number_);
   if (Has(Defect::kSlotLoadedAgain)) return LoadAcquiring(block, IndexOf(block, place), number_);
+  if (place.value == nullptr && Has(Defect::kReaderLocksAfterMiss)) {
+    const HoldingMutex lock(thread, locks->writers);
+    return Probe(*block_, key, &LoadPlainly, number_).value;
+  }
   return place.value;
 }
 
@@ -136,10 +135,10 @@ void LockFreeTable::Fill(Block& block, const Place& place, const Key& key, const
   ++block.used;
 }
 
-const Implementation* LockFreeTable::SetDefault(const Key& key, const Implementation* value) {
+const Implementation* LockFreeTable::SetDefault(int thread, const Key& key, const Implementation* value) {
   Block* newest = nullptr;
   if (Has(Defect::kBlockBeforeLock)) newest = std::atomic_ref(block_).load(std::memory_order_acquire);
-  const MutexLock lock(locks->writers);
+  const HoldingMutex lock(thread, locks->writers);
   if (!Has(Defect::kBlockBeforeLock)) newest = block_;
   Block& block = MakeRoom(*newest);
   const Place place = Probe(block, key, &LoadPlainly, number_);
@@ -148,8 +147,8 @@ const Implementation* LockFreeTable::SetDefault(const Key& key, const Implementa
   return value;
 }
 
-const Implementation* LockFreeTable::Replace(const Key& key, const Implementation* value) {
-  const MutexLock lock(locks->writers);
+const Implementation* LockFreeTable::Replace(int thread, const Key& key, const Implementation* value) {
+  const HoldingMutex lock(thread, locks->writers);
   Block& block = MakeRoom(*block_);
   const Place place = Probe(block, key, &LoadPlainly, number_);
   if (place.value == nullptr) {
@@ -168,13 +167,13 @@ LockFreeTable::~LockFreeTable() {
 
 // --- section ---
 
-const Implementation* SectionTable::Get(const Key& key) { return GetPlainly(*block_, key); }
+const Implementation* SectionTable::Get(int /*thread*/, const Key& key) { return GetPlainly(*block_, key); }
 
-const Implementation* SectionTable::SetDefault(const Key& key, const Implementation* value) {
+const Implementation* SectionTable::SetDefault(int /*thread*/, const Key& key, const Implementation* value) {
   return SetDefaultPlainly(block_, key, value);
 }
 
-const Implementation* SectionTable::Replace(const Key& key, const Implementation* value) {
+const Implementation* SectionTable::Replace(int /*thread*/, const Key& key, const Implementation* value) {
   return ReplacePlainly(block_, key, value);
 }
 

@@ -24,7 +24,7 @@ struct Locks {
   bool taken = false;                 // by a table; written by whoever makes and frees that
 };
 
-// Attached threads only. Form `section`: in the function's critical section only.
+// Attached threads only. Form `section`: in the function's critical section only. `thread` is the caller's number.
 class Table {
  public:
   Table(int number, Locks& from_pool) : locks(&from_pool), number_(number) { from_pool.taken = true; }
@@ -33,11 +33,11 @@ class Table {
   virtual ~Table() = default;
 
   // The value of the key, or null.
-  virtual const Implementation* Get(const Key& key) = 0;
+  virtual const Implementation* Get(int thread, const Key& key) = 0;
   // The value that the key has from now on: the one there was, or else `value`.
-  virtual const Implementation* SetDefault(const Key& key, const Implementation* value) = 0;
+  virtual const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) = 0;
   // Sets the value and returns the one there was, or null.
-  virtual const Implementation* Replace(const Key& key, const Implementation* value) = 0;
+  virtual const Implementation* Replace(int thread, const Key& key, const Implementation* value) = 0;
   // Invariants 6 to 8. By the last user.
   virtual void Check() = 0;
 
@@ -58,9 +58,9 @@ void CheckLocks();
 class LockedTable final : public Table {
  public:
   using Table::Table;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
   void Check() override { CheckBlocks(*block_); }
 
  private:
@@ -71,9 +71,9 @@ class LockedTable final : public Table {
 class SharedTable final : public Table {
  public:
   using Table::Table;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
   void Check() override { CheckBlocks(*block_); }
 
  private:
@@ -85,9 +85,9 @@ class LockFreeTable final : public Table {
  public:
   using Table::Table;
   ~LockFreeTable() override;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
   void Check() override { CheckBlocks(*block_); }
 
  private:
@@ -103,9 +103,9 @@ class LockFreeTable final : public Table {
 class SectionTable final : public Table {
  public:
   using Table::Table;
-  const Implementation* Get(const Key& key) override;
-  const Implementation* SetDefault(const Key& key, const Implementation* value) override;
-  const Implementation* Replace(const Key& key, const Implementation* value) override;
+  const Implementation* Get(int thread, const Key& key) override;
+  const Implementation* SetDefault(int thread, const Key& key, const Implementation* value) override;
+  const Implementation* Replace(int thread, const Key& key, const Implementation* value) override;
   void Check() override { CheckBlocks(*block_); }
 
  private:
