@@ -49,6 +49,7 @@ enum class Defect : std::uint8_t {
   kReaderOutsideSection,
   kKeysNotKept,
   kReaderLocksAfterMiss,
+  kOtherShardLocked,
 };
 
 // Once, before the first execution.

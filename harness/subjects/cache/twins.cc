@@ -7,7 +7,7 @@
 namespace handoff::cache {
 namespace {
 
-constexpr std::array<TwinOf<Defect>, 41> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 42> kTwinTable = {{
     {{"table_without_lock", "numpy/numpy#26348: the table has no lock and relies on the interpreter's", "thread"},
      Defect::kTableWithoutLock},
     {{"second_reader_without_lock", "numpy/numpy#30251: a fast path reads the table without the lock", "thread"},
@@ -127,6 +127,11 @@ constexpr std::array<TwinOf<Defect>, 41> kTwinTable = {{
       "again",
       "lock-order"},
      Defect::kReaderLocksAfterMiss},
+    {{"other_shard_locked",
+      "smallest breach of a shard's lock, after wjakob/nanobind#737: a dying wrapper is taken out of its shard with the lock of "
+      "another in the hand",
+      "thread"},
+     Defect::kOtherShardLocked},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

@@ -2,6 +2,9 @@
 //
 // A wrapper's count can reach zero while the map still leads to it. A lookup may therefore only take a reference when the count
 // is not zero yet, and otherwise makes a new wrapper, which replaces the dying one in the map.
+//
+// The map is in shards, each with a lock of its own, so that threads with different objects seldom wait for each other. An
+// object's address says which shard has its entry.
 #pragma once
 
 #include <atomic>
@@ -12,11 +15,12 @@ namespace handoff::cache {
 struct Wrapper {
   int native = 0;
   std::atomic<int> references = 1;
+  Wrapper* next = nullptr;  // in the shard's list, guarded by its mutex; not owned
 };
 
 class WrapperMap {
  public:
-  static constexpr int kNatives = 2;
+  static constexpr int kNatives = 4;
 
   // The native object's wrapper; the caller owns a reference. Any thread.
   Wrapper* Fetch(int native);
@@ -26,8 +30,14 @@ class WrapperMap {
   void CheckIdentity(const Wrapper* wrapper) const;
 
  private:
-  std::mutex mutex_;                  // of this shard
-  Wrapper* wrappers_[kNatives] = {};  // guarded by mutex_; not owned: references own wrappers
+  static constexpr int kShards = 2;
+
+  struct Shard {
+    std::mutex mutex;
+    Wrapper* first = nullptr;  // guarded by mutex; a list of wrappers that references own
+  };
+
+  Shard shards_[kShards];
 };
 
 }  // namespace handoff::cache
