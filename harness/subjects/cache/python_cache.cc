@@ -76,7 +76,7 @@ const std::array<OperationKind, 15> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 20> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 21> kTwinTable = {{
     {{"reader_waits_attached",
       "numpy/numpy#28577: a reader waits for the table's lock attached, so a collector waits for it, and the lock's holder for "
       "the collector",
@@ -90,7 +90,7 @@ constexpr std::array<TwinOf<Defect>, 20> kTwinTable = {{
      Defect::kLockAfterTable},
     {{"slot_loaded_again", "numpy/numpy#30658: the probe ends at an empty slot, which is loaded a second time", "wrong-value"},
      Defect::kSlotLoadedAgain},
-    {{"block_before_lock", "smallest breach of invariant 3: a writer chooses the block before it holds the lock",
+    {{"block_before_lock", "smallest breach of invariants 1 and 3: a writer chooses the block before it holds the lock",
       "linearizability"},
      Defect::kBlockBeforeLock},
     {{"section_assumed_held",
@@ -145,6 +145,10 @@ constexpr std::array<TwinOf<Defect>, 20> kTwinTable = {{
       "again",
       "lock-order"},
      Defect::kReaderLocksAfterMiss},
+    {{"outgrown_block_cleared",
+      "smallest breach of invariant 7: an outgrown block is cleared, and readers who are in it find it empty (invariant 4)",
+      "protocol"},
+     Defect::kOutgrownBlockCleared},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

@@ -28,6 +28,7 @@ enum class Defect : std::uint8_t {
   kCallbackUnderTableLock,
   kReadsUnderWritersLock,
   kReaderLocksAfterMiss,
+  kOutgrownBlockCleared,
 };
 
 // Once, before the first execution.

@@ -59,6 +59,15 @@ TEST(PythonInvariantsDeathTest, AnInsertionThatFailsBreaksInvariant5) {
   EXPECT_DEATH(Play("insert_fails_when_present", program), "protocol invariant 5: A offered a value for key 0 and got none back");
 }
 
+TEST(PythonInvariantsDeathTest, AClearedBlockBreaksInvariant7) {
+  const std::string program =
+      "A insert_default table=lock_free key=0\nA insert_default table=lock_free key=1\nA insert_default table=lock_free key=3\n"
+      "B drop table=lock_free\n";
+  ExpectSafe(program);
+  EXPECT_DEATH(Play("outgrown_block_cleared", program),
+               "protocol invariant 7: A block of 4 buckets says that 2 are full, and 0 are");
+}
+
 TEST(PythonInvariantsDeathTest, WhatNobodyKeepsBreaksInvariant9) {
   EXPECT_DEATH(Play("value_not_kept", "A insert_default table=shared key=0\nB collect\n"), "delete-while-held invariant 9");
   EXPECT_DEATH(Play("key_not_kept", "A fresh_key table=shared\nA fresh_key table=shared\nB collect\n"),

@@ -53,6 +53,11 @@ const Implementation* ReplacePlainly(std::unique_ptr<Block>& block, const Key& k
   return place.value;
 }
 
+// Makes the buckets of an outgrown block empty again.
+void Clear(Block& block) {
+  for (std::size_t i = 0; i < block.size; ++i) std::atomic_ref(block.buckets[i].value).store(nullptr, std::memory_order_relaxed);
+}
+
 // Acquire: whoever stored this value wrote the bucket's key, and the object, before.
 const Implementation* LoadAcquiring(Block& block, std::size_t index, int table) {
   HANDOFF_SYNC_POINT(BucketToken(table, index), "load value");
@@ -123,6 +128,7 @@ Block& LockFreeTable::MakeRoom(Block& block) {
   HANDOFF_SYNC_POINT(Token(number_, kMaxSize), "store table");
   // Release: readers that see the block see what is in it.
   std::atomic_ref(block_).store(larger, std::memory_order_release);
+  if (Has(Defect::kOutgrownBlockCleared)) Clear(block);
   return *larger;
 }
 
