@@ -1,5 +1,5 @@
-// The invariants of the tables that break between threads only: each finding names the invariant that its twin is said to break,
-// and the safe table is silent on the same case. Those that break without an interleaving are in cache_test.cc.
+// Invariants of the tables: each finding names the one that its twin is said to break, and the safe table is silent on the same
+// case. Twins that the seeds find without an interleaving are in cache_test.cc.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,6 +33,16 @@ TEST(InvariantsDeathTest, AKeyInAnOutgrownBlockBreaksInvariant3) {
   ExpectSafe(program);
   EXPECT_DEATH(Play("replace_in_old_table", program),
                "linearizability invariant 3: The lookup of key 2 in A's operation 3 .*answered none; expected value A2");
+}
+
+// The same, and nobody looks for the key: the block has more than half of its buckets full.
+TEST(InvariantsDeathTest, AnOutgrownBlockThatIsFilledBreaksInvariant7) {
+  const std::string program =
+      "A replace table=lock_free key=0\nA replace table=lock_free key=1\nA replace table=lock_free key=2\n"
+      "B lookup table=lock_free key=0\n";
+  ExpectSafe(program);
+  EXPECT_DEATH(Play("replace_in_old_table", program),
+               "protocol invariant 7: A block of 4 buckets says that 3 are full, and 3 are");
 }
 
 // A has copied the block without the lock; B outgrows it as well, and its block is lost.
