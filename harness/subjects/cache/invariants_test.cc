@@ -74,5 +74,12 @@ TEST(InvariantsDeathTest, AnInsertionThatFailsBreaksInvariant5) {
   EXPECT_DEATH(Play("insert_fails_when_present", program), "protocol invariant 5: A offered a value for key 0 and got none back");
 }
 
+// A is in the table when B drops one of several references to its owner.
+TEST(InvariantsDeathTest, AnOwnerThatIsFreedInUseBreaksInvariant11) {
+  const std::string program = "A lookup table=lock_free key=0\nB drop table=lock_free\nswitch A 0.1 to B\n";
+  ExpectSafe(program);
+  EXPECT_DEATH(Play("drop_frees_owner_in_use", program), "delete-while-held invariant 11: Owner 2 is freed while 1 threads use");
+}
+
 }  // namespace
 }  // namespace handoff::cache

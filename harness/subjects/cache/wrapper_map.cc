@@ -46,7 +46,7 @@ bool TryRetain(Wrapper& wrapper) {
 
 Wrapper* WrapperMap::Fetch(int native) {
   Shard& shard = shards_[ShardOf(native, kShards)];
-  const std::lock_guard lock(shard.mutex);
+  const std::scoped_lock lock(shard.mutex);
   Wrapper** link = LinkTo(&shard.first, native);
   Wrapper* found = *link;
   if (found != nullptr && TryRetain(*found)) return found;
@@ -60,7 +60,7 @@ void WrapperMap::Drop(Wrapper* wrapper) {
   // Release: our uses come before the free. Acquire: so do those of all who dropped theirs before us.
   if (wrapper->references.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   {
-    const std::lock_guard lock(shards_[Has(Defect::kOtherShardLocked) ? 1 - number : number].mutex);
+    const std::scoped_lock lock(shards_[Has(Defect::kOtherShardLocked) ? 1 - number : number].mutex);
     Wrapper** link = LinkTo(&shards_[number].first, wrapper->native);
     if (*link == wrapper || (*link != nullptr && Has(Defect::kNewerEntryRemoved))) *link = (*link)->next;
   }
