@@ -9,6 +9,7 @@
 #include "harness/subjects/cache/block.h"
 #include "harness/subjects/cache/key_objects.h"
 #include "harness/subjects/cache/watch.h"
+#include "harness/testing/scheduled.h"
 #include "harness/testing/seeds.h"
 
 namespace handoff::cache {
@@ -32,10 +33,7 @@ TEST(NativeCache, TwinsHaveNamesOfTheirOwn) {
 
 // Makes the twin of that name, and runs the cases in turn.
 void RunTwin(const std::string& name, const std::vector<Case>& cases = Seeds()) {
-  const auto twins = NativeCache::Twins();
-  const auto twin = std::find_if(twins.begin(), twins.end(), [&name](const Twin& t) { return t.name == name; });
-  ASSERT_NE(twin, twins.end());
-  const auto subject = NativeCache::Make(static_cast<int>(twin - twins.begin()));
+  const auto subject = NativeCache::Make(TwinNumber(NativeCache::Twins(), name));
   for (const Case& c : cases) RunInTurn(*subject, c);
 }
 
