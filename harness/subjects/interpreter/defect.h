@@ -56,8 +56,10 @@ enum class Defect : std::uint8_t {
   kReleaseUnderLock,
   kJoinAttached,
   kOnceAttached,
+  kStaticAttached,
   kReleasedTwice,
   kReleaseDetached,
+  kLeaksWhileAlive,
   kAbortOffThread,
 };
 

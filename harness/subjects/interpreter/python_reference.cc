@@ -8,7 +8,6 @@
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/python_release.h"
-#include "harness/subjects/interpreter/release_watch.h"
 
 namespace handoff::interpreter {
 namespace {
@@ -83,10 +82,10 @@ void Drop(PythonReference* reference) {
   python::Release(own->object);  // fails without a thread state
 }
 
-void GiveUp(PythonReference* reference) {
+void GiveUp(PythonReference* reference, void (*count)(int handle)) {
   // Only the one reference to an object that owns another one can be given up with it.
-  if (reference->payload->inner != nullptr) GiveUp(std::exchange(reference->payload->inner, nullptr));
-  release_watch::Leaked(reference->number);
+  if (reference->payload->inner != nullptr) GiveUp(std::exchange(reference->payload->inner, nullptr), count);
+  count(reference->number);
   reference->next = left_behind.load(std::memory_order_relaxed);
   // Release: for whoever empties the stack.
   while (!left_behind.compare_exchange_weak(reference->next, reference, std::memory_order_release, std::memory_order_relaxed)) {

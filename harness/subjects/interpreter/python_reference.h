@@ -7,6 +7,7 @@
 
 #include "harness/python/embed.h"
 #include "harness/subjects/interpreter/python_entry.h"
+#include "harness/subjects/interpreter/release_watch.h"
 
 namespace handoff::interpreter {
 
@@ -45,8 +46,8 @@ PythonReference* Unwrap(TaggedNative& native);
 
 // Drops it, and says so to the watch. By a thread that is attached to the interpreter; fails otherwise.
 void Drop(PythonReference* reference);
-// Gives it up, with everything that it owns, and says so to the watch. Any thread, attached or not.
-void GiveUp(PythonReference* reference);
+// Gives it up, with everything that it owns, and says so to the watch by `count`, which says why. Any thread, attached or not.
+void GiveUp(PythonReference* reference, void (*count)(int handle) = release_watch::Leaked);
 // It goes to Python code: the interpreter drops it, whenever it likes. Returns the object, the caller's. Attached.
 PyObject* HandOver(PythonReference* reference);
 

@@ -78,7 +78,7 @@ void ByGate(int thread, PythonReference* reference) {
   lock_order::Waits(thread, exit.node);
   const std::shared_lock gate(exit.gate);
   lock_order::Got(thread, exit.node);
-  if (exit.gate_closed) {
+  if (exit.gate_closed || Has(Defect::kLeaksWhileAlive)) {
     python_reference::GiveUp(reference);
   } else {
     Attach(thread, reference);
@@ -113,8 +113,8 @@ void DrainQueue(int thread, Exit& exit, bool close) {
 void CloseGate(int thread, int interpreter) {
   Exit& exit = *exits[interpreter];
   if (Has(Defect::kFlagWithoutBlock)) {
+    release_watch::GateClosed(interpreter);  // first: whoever sees the flag may give up
     exit.flag.store(true, std::memory_order_release);
-    release_watch::GateClosed(interpreter);
     return;
   }
   lock_order::Waits(thread, exit.node);
@@ -203,7 +203,7 @@ void ByPendingCall(int thread, PythonReference* reference) {
   if (in_main && Py_IsInitialized() != 0) Py_AddPendingCall(DrainMain, nullptr);
 }
 
-void ByLeak(int /*thread*/, PythonReference* reference) { python_reference::GiveUp(reference); }
+void ByLeak(int /*thread*/, PythonReference* reference) { python_reference::GiveUp(reference, release_watch::LeakedByDesign); }
 
 bool HasQueued(int thread, int interpreter) {
   const Locked locked(thread, exits[interpreter]->queue_lock);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/oracle/lock_order.h"
+#include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/release_watch.h"
@@ -13,7 +14,7 @@
 namespace handoff::interpreter {
 namespace {
 
-enum Code : std::uint8_t { kMake, kRelease, kGive, kTake, kEnter, kJoin, kOnce, kEnd, kBeginAgain };
+enum Code : std::uint8_t { kMake, kRelease, kGive, kTake, kEnter, kJoin, kOnce, kEnd, kBeginAgain, kStatic };
 enum Way : std::uint8_t { kExitBlock, kQueue, kPendingCall, kLeak, kView, kWays };
 enum ThreadIs : std::uint8_t { kDetachedThread, kAttachedThread, kAttachedElsewhere, kLockedThread, kThreadStates };
 
@@ -27,7 +28,7 @@ constexpr Argument kWay{"way", kWays, kWayNames};
 constexpr Argument kThread{"thread", kThreadStates, kStateNames};
 constexpr Argument kOther{"other", kMaxThreads};
 
-const std::array<OperationKind, 9> kOperations = {{
+const std::array<OperationKind, 10> kOperations = {{
     {"make", {kInterpreter, kOwns}, 2, 5},
     {"release", {kWay, kThread}, 2, 6},
     {"give", {}, 0, 2},
@@ -37,10 +38,11 @@ const std::array<OperationKind, 9> kOperations = {{
     {"once", {kInterpreter}, 1, 1},
     {"end", {kInterpreter}, 1, 1},
     {"begin_again", {kInterpreter}, 1, 1},
+    {"static", {kInterpreter}, 1, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
     {{"ensure_unchecked", "S1, python/cpython#87135: a thread attaches after the interpreter's end and hangs for ever",
       "deadlock"},
      Defect::kEnsureUnchecked},
@@ -69,15 +71,22 @@ constexpr std::array<TwinOf<Defect>, 15> kTwinTable = {{
      Defect::kReleaseUnderLock},
     {{"join_attached", "S12 left out, pybind/pybind11#1446: a destructor joins a thread that wants to attach", "lock-order"},
      Defect::kJoinAttached},
-    {{"once_attached",
-      "apache/arrow#8615 and pybind/pybind11#4877: a once flag is waited for while attached, and its body detaches",
-      "lock-order"},
+    {{"once_attached", "apache/arrow#8615: a once flag is waited for while attached, and its body detaches", "lock-order"},
      Defect::kOnceAttached},
     {{"released_twice", "smallest breach of the release's one end: a dropped reference is counted as a leak too",
       "double-delete"},
      Defect::kReleasedTwice},
     {{"release_detached", "apache/tvm-ffi#529: no GIL, so no thread state, so a drop without one", "no-thread-state"},
      Defect::kReleaseDetached},
+    {{"leaks_while_alive",
+      "smallest breach of S5: a gate that is open is taken for a closed one, and every release is counted as a leak",
+      "missing-delete"},
+     Defect::kLeaksWhileAlive},
+    {{"static_attached",
+      "pybind/pybind11#4877 and jax-ml/jax#28385: a static variable is entered while attached, and its initialiser attaches "
+      "again",
+      "lock-order"},
+     Defect::kStaticAttached},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
@@ -104,6 +113,8 @@ void ReferenceRelease::Begin(const Case& c) {
     hosts_[i].emplace(i == 0 ? Mode::kGil : Mode::kFreeThreaded, i);
     once_[i].emplace();
     once_nodes_[i] = lock_order::NewNode("once flag", i);
+    static_local_[i].emplace(i);
+    static_value_[i] = false;
   }
   native_lock_.emplace("native lock", 0);
   for (int t = 0; t < threads_; ++t) work_[t].emplace(t);
@@ -182,6 +193,20 @@ void ReferenceRelease::Once(int thread, Host& host) {
   std::call_once(*once_[host.number], body);
 }
 
+// A function with a static variable that is made in the interpreter, which may detach meanwhile. If the interpreter has ended, a
+// later call tries again.
+void ReferenceRelease::UseStatic(int thread, Host& host) {
+  bool& value = static_value_[host.number];
+  const bool ready = static_local_[host.number]->Enter(thread, [&] {
+    const Attached attached(thread, host.runtime);
+    if (!attached) return false;
+    const Detached detached(thread);
+    value = true;
+    return true;
+  });
+  if (ready && !value) oracle::Fail("harness", "", "A static variable is used before it is ready.");
+}
+
 void ReferenceRelease::Apply(int thread, Operation operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
@@ -229,9 +254,20 @@ void ReferenceRelease::Apply(int thread, Operation operation) {
     case kEnd:
       release::End(thread, *hosts_[a[0]]);
       break;
-    default:
+    case kBeginAgain:
       release::BeginAgain(thread, *hosts_[a[0]]);
       break;
+    default: {
+      const Attached attached(thread, hosts_[a[0]]->runtime);
+      if (!attached) break;
+      if (Has(Defect::kStaticAttached)) {
+        UseStatic(thread, *hosts_[a[0]]);
+      } else {
+        const Detached detached(thread);
+        UseStatic(thread, *hosts_[a[0]]);
+      }
+      break;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "harness/subjects/interpreter/release.h"
+#include "harness/subjects/interpreter/static_local.h"
 #include "harness/subjects/interpreter/work.h"
 #include "harness/subjects/subject.h"
 
@@ -36,15 +37,18 @@ class ReferenceRelease final : public Subject {
   void Enter(int thread, Host& host);
   void Join(int thread, int other);
   void Once(int thread, Host& host);
+  void UseStatic(int thread, Host& host);
 
   int threads_ = 0;                    // of the case
   std::optional<Host> hosts_[kHosts];  // from Begin to End
   std::optional<Mutex> native_lock_;   // from Begin to End; of a native library
   std::optional<std::once_flag> once_[kHosts];
-  int once_nodes_[kHosts] = {};            // of the lock order
-  std::optional<Work> work_[kMaxThreads];  // from Begin to End
-  Payload* held_[kMaxThreads] = {};        // each by its thread only; owns a reference
-  std::atomic<Payload*> box_{nullptr};     // any thread; owns a reference
+  int once_nodes_[kHosts] = {};                      // of the lock order
+  std::optional<StaticLocal> static_local_[kHosts];  // from Begin to End
+  bool static_value_[kHosts] = {};                   // plain: guarded by that one
+  std::optional<Work> work_[kMaxThreads];            // from Begin to End
+  Payload* held_[kMaxThreads] = {};                  // each by its thread only; owns a reference
+  std::atomic<Payload*> box_{nullptr};               // any thread; owns a reference
 };
 
 }  // namespace handoff::interpreter

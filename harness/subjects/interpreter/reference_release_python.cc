@@ -69,7 +69,7 @@ const std::array<OperationKind, 11> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 18> kTwinTable = {{
     {{"ensure_unchecked", "S1, python/cpython#124619: a thread attaches to an interpreter that has ended", "after-finalization"},
      Defect::kEnsureUnchecked},
     {{"check_then_ensure", "S2, pytorch/pytorch#190489: the test says yes when the exit no longer waits for anybody", "protocol"},
@@ -108,6 +108,10 @@ constexpr std::array<TwinOf<Defect>, 17> kTwinTable = {{
     {{"tag_checked_then_stored", "pytorch/pytorch#57756: two interpreters find no tag and both store theirs",
       "wrong-interpreter"},
      Defect::kTagCheckedThenStored},
+    {{"leaks_while_alive",
+      "smallest breach of S5: a gate that is open is taken for a closed one, and every release is counted as a leak",
+      "missing-delete"},
+     Defect::kLeaksWhileAlive},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

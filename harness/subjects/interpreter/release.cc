@@ -26,10 +26,10 @@ void Drop(int thread, Payload* payload) {
   Decref(thread, payload);
 }
 
-// With everything that it owns.
-void GiveUp(Payload* payload) {
-  if (payload->inner != nullptr) GiveUp(std::exchange(payload->inner, nullptr));
-  release_watch::Leaked(payload->number);
+// With everything that it owns. `count` is the watch's: it says why.
+void GiveUp(Payload* payload, void (*count)(int handle) = release_watch::Leaked) {
+  if (payload->inner != nullptr) GiveUp(std::exchange(payload->inner, nullptr), count);
+  count(payload->number);
   payload->host.leaked.Add(payload);
 }
 
@@ -102,8 +102,8 @@ void ByFlag(int thread, Payload* payload) {
 
 void CloseGate(int thread, Host& host) {
   if (Has(Defect::kFlagWithoutBlock)) {
+    release_watch::GateClosed(host.number);  // first: whoever sees the flag may give up
     host.exit_flag.store(true, std::memory_order_release);
-    release_watch::GateClosed(host.number);
     return;
   }
   lock_order::Waits(thread, host.exit_node);
@@ -189,7 +189,7 @@ void ByExitBlock(int thread, Payload* payload) {
   }
   const Detached detached(thread);  // from another interpreter, whose end may wait for us
   const Gate gate(thread, host);
-  if (!gate) return GiveUp(payload);
+  if (!gate || Has(Defect::kLeaksWhileAlive)) return GiveUp(payload);
   DropBehindGate(thread, payload);
 }
 
@@ -224,7 +224,7 @@ void ByPendingCall(int thread, Payload* payload) {
   ByQueue(thread, payload);  // refused: it must not be lost
 }
 
-void ByLeak(int /*thread*/, Payload* payload) { GiveUp(payload); }
+void ByLeak(int /*thread*/, Payload* payload) { GiveUp(payload, release_watch::LeakedByDesign); }
 
 void ByView(int thread, Payload* payload) {
   if (Has(Defect::kReleaseDetached)) return Drop(thread, payload);

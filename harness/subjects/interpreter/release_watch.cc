@@ -21,6 +21,7 @@ struct Handle {
 Handle handles[kMaxHandles + 1];
 int handle_count = 0;
 bool closed[kMaxHosts];
+int current_generation[kMaxHosts];  // of references that are made while the gate is open
 
 const char* Word(State state) {
   switch (state) {
@@ -54,6 +55,7 @@ void Settle(int handle, State state) {
 void Reset() {
   handle_count = 0;
   for (bool& gate : closed) gate = false;
+  for (int& generation : current_generation) generation = 0;
 }
 
 int HandleMade(int host, int generation) {
@@ -75,10 +77,26 @@ void Applied(int handle, int generation) {
 }
 
 void Pending(int handle) { Settle(handle, State::kPending); }
-void Leaked(int handle) { Settle(handle, State::kLeaked); }
+void LeakedByDesign(int handle) { Settle(handle, State::kLeaked); }
+
+void Leaked(int handle) {
+  Settle(handle, State::kLeaked);
+  const Handle& h = handles[handle];
+  // Acquire: a gate that is open again comes with the number of its generation.
+  if (__atomic_load_n(&closed[h.host], __ATOMIC_ACQUIRE)) return;
+  if (__atomic_load_n(&current_generation[h.host], __ATOMIC_RELAXED) != h.generation) return;
+  Fail("missing-delete", "S8",
+       "Reference %d is given up although interpreter %d lives, in the generation that made it. Drop it, or queue it: only what "
+       "meets the interpreter's end is leaked and counted.",
+       handle, h.host);
+}
 
 void GateClosed(int host) { __atomic_store_n(&closed[host], true, __ATOMIC_RELAXED); }
-void GateOpened(int host) { __atomic_store_n(&closed[host], false, __ATOMIC_RELAXED); }
+
+void GateOpened(int host) {
+  __atomic_add_fetch(&current_generation[host], 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&closed[host], false, __ATOMIC_RELEASE);  // with the number before it
+}
 
 void AttachBegins(int host) {
   if (!__atomic_load_n(&closed[host], __ATOMIC_RELAXED)) return;

@@ -18,10 +18,15 @@ int HandleMade(int host, int generation);
 void Applied(int handle, int generation);
 // It lies in a queue, for somebody to drop it. Fails if it was settled before.
 void Pending(int handle);
-// It is given up, since its interpreter has ended, and counted. Fails if it was settled before.
+// It is given up, since its interpreter has ended, and counted. Fails if it was settled before, or if the interpreter lives: its
+// exit gate is open, and was never closed since the reference was made (rule S8).
 void Leaked(int handle);
+// It is given up and counted whether the interpreter lives or not: what S8 is for, and nobody else. Fails if it was settled
+// before.
+void LeakedByDesign(int handle);
 
-// Nobody may begin to attach for the sake of a release once the exit gate is closed, until it opens again (rule S5).
+// Nobody may begin to attach for the sake of a release once the exit gate is closed, until it opens again (rule S5). It opens
+// again for the next generation.
 void GateClosed(int host);
 void GateOpened(int host);
 void AttachBegins(int host);
