@@ -209,7 +209,7 @@ void* Wrap(int thread, CountNative* native, bool moved) {
     side.Incref(thread, wrapper);
     if (moved) Drop(thread, native);
   } else {
-    void* own = side.NewWrapper(moved ? native : Copy(thread, native));
+    void* own = side.NewWrapper(thread, moved ? native : Copy(thread, native));
     wrapper = Publish(thread, *native, own);
     if (wrapper == own) {
       RaiseFlag(thread, *native, own);

@@ -9,7 +9,8 @@
 // The algorithm is the same for a modelled interpreter and for CPython; what differs is its Side.
 //
 // Unlike that one, a weak reference takes the wrapper under a lock that the wrapper's dealloc takes as well: a conditional incref
-// of an object needs its memory to be there, and a free-threaded interpreter may have freed it.
+// of an object needs its memory to be there, and a free-threaded interpreter may have freed it. Where freed memory is only ever
+// used for wrappers again, the modelled side does it without that lock, and looks at the slot a second time.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,7 @@ class Side {
 
   // By attached threads. A new wrapper takes over a strong reference and has one reference, the caller's. It drops the strong
   // one, detached, when it ends, and before that clears the slot if it is in there; it says both to the watch.
-  virtual void* NewWrapper(CountNative* native) = 0;
+  virtual void* NewWrapper(int thread, CountNative* native) = 0;
   virtual void Incref(int thread, void* wrapper) = 0;
   virtual void Decref(int thread, void* wrapper) = 0;
   // The wrapper is in the slot now: from here on TryTake must find it.

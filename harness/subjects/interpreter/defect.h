@@ -16,6 +16,7 @@ enum class Defect : std::uint8_t {
   kIncrefForTryIncref,
   kTryIncrefUnpinned,
   kSlotNotCleared,
+  kSlotNotLoadedAgain,
   kLoserDropsFirst,
   kSlotCheckedThenStored,
   kFlagInWordOfItsOwn,
@@ -26,6 +27,7 @@ enum class Defect : std::uint8_t {
   // Of the tag.
   kTagCheckedThenStored,
   kTagOverwritten,
+  kSlotReadBeforeAllocation,
   kTagIgnored,
   kNoResurrection,
   kFlipAfterDrop,

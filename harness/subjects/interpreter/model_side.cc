@@ -9,7 +9,21 @@ namespace {
 
 ModelWrapper* Cast(void* wrapper) { return static_cast<ModelWrapper*>(wrapper); }
 
-void DeallocWrapper(int thread, Object* object) {
+}  // namespace
+
+ModelWrapper::ModelWrapper(Runtime& runtime, CountNative* of, int wrapper_number)
+    : Object(runtime, ModelSide::DeallocWrapper, watch::WrapperToken(wrapper_number)),
+      native(static_cast<ModelNative*>(of)),
+      number(wrapper_number) {}
+
+void ModelWrapper::MakeAnew(CountNative* of, int wrapper_number) {
+  native = static_cast<ModelNative*>(of);
+  number = wrapper_number;
+  // Release: whoever takes a reference by what he remembers of the memory sees the wrapper that is in it now.
+  references.store(1, std::memory_order_release);
+}
+
+void ModelSide::DeallocWrapper(int thread, Object* object) {
   auto* wrapper = static_cast<ModelWrapper*>(object);
   ModelNative* native = wrapper->native;
   const void* token = watch::NativeToken(native->number);
@@ -25,18 +39,19 @@ void DeallocWrapper(int thread, Object* object) {
     }
   }
   watch::WrapperGone(wrapper->number);
-  delete wrapper;
+  static_cast<ModelSide&>(native->side).FreeWrapper(thread, wrapper);
   // Last, and detached: it may be the native object's end, which may wait for anything.
   const Detached detached(thread);
   count::Drop(thread, native);
 }
 
-}  // namespace
-
-ModelWrapper::ModelWrapper(Runtime& runtime, CountNative* of, int wrapper_number)
-    : Object(runtime, DeallocWrapper, watch::WrapperToken(wrapper_number)),
-      native(static_cast<ModelNative*>(of)),
-      number(wrapper_number) {}
+void ModelSide::FreeWrapper(int thread, ModelWrapper* wrapper) {
+  if (memory_ == Memory::kReused) {
+    freed_.Give(thread, wrapper);
+  } else {
+    delete wrapper;
+  }
+}
 
 // What Attached does, in two parts.
 bool ModelSide::Enter(int thread, Before& before) {
@@ -54,22 +69,49 @@ void ModelSide::Leave(int thread, const Before& before) {
   if (current != nullptr && !current->Attach(thread)) return;  // that one has ended: the thread stays detached
 }
 
-void* ModelSide::NewWrapper(CountNative* native) {
-  return new ModelWrapper(*runtime_, native, watch::WrapperMade(native->number));
+void* ModelSide::NewWrapper(int thread, CountNative* native) {
+  runtime_->BeforeAllocation(thread);
+  const int number = watch::WrapperMade(native->number);
+  ModelWrapper* again = freed_.Take(thread);
+  if (again == nullptr) return new ModelWrapper(*runtime_, native, number);
+  again->MakeAnew(native, number);
+  return again;
 }
 
 void ModelSide::Incref(int thread, void* wrapper) { interpreter::Incref(thread, Cast(wrapper)); }
 void ModelSide::Decref(int thread, void* wrapper) { interpreter::Decref(thread, Cast(wrapper)); }
 
 bool ModelSide::TryTake(int thread, CountNative& native) {
+  auto& of = static_cast<ModelNative&>(native);
+  return memory_ == Memory::kReused ? TryTakeChecked(thread, of) : TryTakePinned(thread, of);
+}
+
+bool ModelSide::TryTakePinned(int thread, ModelNative& native) {
   std::unique_lock<std::mutex> pin;
-  if (!Has(Defect::kTryIncrefUnpinned)) pin = std::unique_lock(static_cast<ModelNative&>(native).pin);
+  if (!Has(Defect::kTryIncrefUnpinned)) pin = std::unique_lock(native.pin);
   HANDOFF_SYNC_POINT(watch::NativeToken(native.number), "load slot");
   ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
   if (wrapper == nullptr) return false;
   if (!Has(Defect::kIncrefForTryIncref)) return TryIncref(thread, wrapper);
   interpreter::Incref(thread, wrapper);
   return true;
+}
+
+// As CPython's readers without a lock do it (PEP 703, "Optimistic avoidance of locking"): between the load and the incref the
+// wrapper may have gone, and another one, of whatever native object, may lie in its place.
+bool ModelSide::TryTakeChecked(int thread, ModelNative& native) {
+  const void* token = watch::NativeToken(native.number);
+  for (;;) {
+    HANDOFF_SYNC_POINT(token, "load slot");
+    ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
+    if (wrapper == nullptr || !TryIncref(thread, wrapper)) return false;
+    HANDOFF_SYNC_POINT(token, "load slot again");
+    if (Has(Defect::kSlotNotLoadedAgain) || native.slot.load(std::memory_order_acquire) == wrapper) {
+      watch::WrapperTaken(native.number, wrapper->number);
+      return true;
+    }
+    interpreter::Decref(thread, wrapper);
+  }
 }
 
 int ModelSide::Number(const void* wrapper) const { return static_cast<const ModelWrapper*>(wrapper)->number; }

@@ -13,6 +13,10 @@ namespace {
 
 using namespace slot;  // codes and values of operations
 
+// Of the count-driven slot.
+constexpr int kReusing = 2;
+int CountMode(int design) { return design == kCountReuse ? kReusing : design - kCountGil; }
+
 // Acquire and release: what lies in a box was used by whoever put it there, and will be by whoever takes it.
 template <typename T>
 T* Swap(std::atomic<T*>& box, T* object) {
@@ -47,7 +51,7 @@ void ObjectSlot::Begin(const Case& c) {
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): they are counted
   for (int mode = 0; mode < kCountModes; ++mode) {
     runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
-    sides_[mode].Begin(*runtimes_[mode]);
+    sides_[mode].Begin(*runtimes_[mode], mode == kReusing ? Memory::kReused : Memory::kFreed);
     CountNative* counted = new ModelNative(sides_[mode]);
     for (int t = 0; t < threads_; ++t) {
       count_held_[t][mode].native = t == 0 ? counted : count::Copy(t, counted);
@@ -152,7 +156,12 @@ void ObjectSlot::ApplyToTag(int thread, const Operation& operation) {
       if (auto* taken = Swap<TagWrapper>(boxes_.tag_wrapper[a[1]], nullptr); taken != nullptr)
         DropTagWrapper(thread, std::exchange(held.wrapper, taken));
       break;
-    default:  // no weak references in this design, and its collector does nothing without cycles
+    case kCollect: {
+      const Attached attached(thread, tags_[a[1]]->runtime());
+      tags_[a[1]]->runtime().Collect(thread);
+      break;
+    }
+    default:  // no weak references in this design
       break;
   }
 }
@@ -219,10 +228,8 @@ void ObjectSlot::ApplyToCount(int thread, int mode, const Operation& operation) 
         DropCountWrapper(thread, std::exchange(held.wrapper, taken));
       break;
     case kCollect: {
-      // A collection looks at every object with the world stopped.
       const Attached attached(thread, *runtimes_[mode]);
-      runtimes_[mode]->StopTheWorld(thread);
-      runtimes_[mode]->StartTheWorld(thread);
+      runtimes_[mode]->Collect(thread);
       break;
     }
     default:
@@ -273,13 +280,45 @@ void ObjectSlot::ApplyToTied(int thread, const Operation& operation) {
       if (auto* taken = Swap<TiedWrapper>(boxes_.tied_wrapper, nullptr); taken != nullptr)
         DropTiedWrapper(thread, std::exchange(held.wrapper, taken));
       break;
-    default:  // no weak references, and nothing to collect
+    case kCollect: {
+      const Attached attached(thread, *tied_runtime_);
+      tied_runtime_->Collect(thread);
+      break;
+    }
+    default:  // no weak references
       break;
   }
 }
 
+// The thread's wrapper is garbage from now on.
+void ObjectSlot::Discard(int thread, int design) {
+  Object* object = nullptr;
+  if (design == kTag) {
+    object = std::exchange(tag_held_[thread].wrapper, nullptr);
+  } else if (design == kTied) {
+    object = std::exchange(tied_held_[thread].wrapper, nullptr);
+  } else {
+    object = std::exchange(count_held_[thread][CountMode(design)].wrapper, nullptr);
+  }
+  if (object == nullptr) return;
+  const Attached attached(thread, *object->home);
+  object->home->Discard(thread, object);
+}
+
+void ObjectSlot::CollectAll() {
+  const auto collect = [](Runtime& runtime) {
+    const Attached attached(0, runtime);
+    runtime.Collect(0);
+  };
+  for (auto& tag : tags_) collect(tag->runtime());
+  for (auto& runtime : runtimes_) collect(*runtime);
+  collect(*tied_runtime_);
+}
+
 void ObjectSlot::Apply(int thread, Operation operation) {
-  if (operation.code == kDisarm) {
+  if (operation.code == kDiscard) {
+    Discard(thread, operation.arguments[0]);
+  } else if (operation.code == kDisarm) {
     const int interpreter = operation.arguments[0];
     HANDOFF_SYNC_POINT(&disarmed_[interpreter], "choose who disarms");
     if (disarmed_[interpreter].exchange(true, std::memory_order_relaxed)) return;
@@ -289,11 +328,12 @@ void ObjectSlot::Apply(int thread, Operation operation) {
   } else if (operation.arguments[0] == kTied) {
     ApplyToTied(thread, operation);
   } else {
-    ApplyToCount(thread, operation.arguments[0] - kCountGil, operation);
+    ApplyToCount(thread, CountMode(operation.arguments[0]), operation);
   }
 }
 
 void ObjectSlot::End() {
+  CollectAll();
   for (int mode = 0; mode < kCountModes; ++mode) {
     for (int t = 0; t < threads_; ++t) {
       if (count_held_[t][mode].native != nullptr) count::CheckOwnership(*count_held_[t][mode].native);
@@ -322,6 +362,7 @@ void ObjectSlot::End() {
   if (auto* native = Swap<TiedNative>(boxes_.tied_native, nullptr); native != nullptr) tied::Drop(0, native);
   watch::Judge();
   for (auto& tag : tags_) tag.reset();
+  for (ModelSide& side : sides_) side.End();
   for (auto& runtime : runtimes_) runtime.reset();
 }
 

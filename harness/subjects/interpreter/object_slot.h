@@ -1,6 +1,7 @@
 // Threads wrap, unwrap, copy, drop and lock native objects whose wrappers live in an interpreter, by three designs: the
-// interpreter tag with its flip of ownership (two interpreters, each with a GIL), the count-driven slot with and without a GIL,
-// and the tied word. Runs on fibers, in a modelled interpreter (runtime.h).
+// interpreter tag with its flip of ownership (two interpreters, each with a GIL), the count-driven slot with a GIL, without one,
+// and without one where freed wrappers' memory is used for the next ones, and the tied word. Runs on fibers, in a modelled
+// interpreter (runtime.h).
 //
 // Of each design there is one native object at the start, which every thread holds, strongly and, where there is such a thing,
 // weakly.
@@ -33,7 +34,7 @@ class ObjectSlot final : public Subject {
 
  private:
   static constexpr int kInterpreters = 2;
-  static constexpr int kCountModes = 2;
+  static constexpr int kCountModes = 3;
 
   // What a thread holds of one design; used by that thread only, each field owns a reference.
   struct TagHeld {
@@ -62,15 +63,18 @@ class ObjectSlot final : public Subject {
   void ApplyToTag(int thread, const Operation& operation);
   void ApplyToTied(int thread, const Operation& operation);
   void ApplyToCount(int thread, int mode, const Operation& operation);
+  void Discard(int thread, int design);
+  void CollectAll();
   void WrapTag(int thread, Tag& tag, bool hermetic, bool fresh);
   void WrapCount(int thread, int mode, bool moved);
   static void DropTagWrapper(int thread, TagWrapper* wrapper);
   static void DropTiedWrapper(int thread, TiedWrapper* wrapper);
   static void DropCountWrapper(int thread, ModelWrapper* wrapper);
 
-  int threads_ = 0;                               // of the case
-  std::optional<Tag> tags_[kInterpreters];        // from Begin to End
-  std::optional<Runtime> runtimes_[kCountModes];  // from Begin to End; 0 has a GIL, 1 is free-threaded
+  int threads_ = 0;                         // of the case
+  std::optional<Tag> tags_[kInterpreters];  // from Begin to End
+  std::optional<Runtime>
+      runtimes_[kCountModes];  // from Begin to End; 0 has a GIL, 1 is free-threaded, 2 too and uses wrappers' memory again
   ModelSide sides_[kCountModes];
   TagHeld tag_held_[kMaxThreads];
   std::optional<Runtime> tied_runtime_;  // from Begin to End; free-threaded

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/oracle/lock_order.h"
+#include "harness/subjects/interpreter/free_list.h"
 #include "harness/subjects/interpreter/watch.h"
 #include "harness/testing/seeds.h"
 
@@ -64,6 +65,13 @@ TEST_F(WatchTest, AWrapperThatIsHandedOutAfterItsEndBreaksC4) {
 
 TEST_F(WatchTest, AHermeticWrapperThatEverybodySeesBreaksT3) {
   EXPECT_DEATH(watch::HermeticReturned(native_, wrapper_), "wrong-value T3");
+}
+
+TEST_F(WatchTest, AStrangersWrapperBreaksC4) {
+  watch::WrapperTaken(native_, wrapper_);
+  const int second = watch::WrapperMade(watch::NativeMade());
+  EXPECT_DEATH(watch::WrapperTaken(native_, second),
+               "wrong-value C4: A weak reference to native object 1 took wrapper 2, which is of native object 2");
 }
 
 TEST_F(WatchTest, AWrapperThatEndsWhileItsObjectIsHeldBreaksC3) {
@@ -150,6 +158,60 @@ TEST(Runtime, AttachingFailsOnceTheInterpreterHasEnded) {
     EXPECT_TRUE(again);
     EXPECT_EQ(runtime.Generation(), 1);
   }
+}
+
+TEST(Runtime, AnAllocationCollectsWhatWasDiscarded) {
+  Forget();
+  static int ended = 0;
+  Runtime runtime(Mode::kFreeThreaded, 0);
+  Object object(runtime, [](int /*thread*/, Object* /*self*/) { ++ended; }, nullptr);
+  const Attached attached(0, runtime);
+  runtime.BeforeAllocation(0);
+  EXPECT_EQ(ended, 0);
+  runtime.Discard(0, &object);
+  EXPECT_EQ(ended, 0);
+  runtime.BeforeAllocation(0);
+  EXPECT_EQ(ended, 1);
+  runtime.Collect(0);
+  EXPECT_EQ(ended, 1);
+}
+
+struct Counted : Object {
+  using Object::Object;
+  long own = 1;
+};
+
+class FreeListTest : public testing::Test {
+ protected:
+  FreeListTest() {
+    Forget();
+    list_.Give(0, first_);
+  }
+  Runtime runtime_{Mode::kFreeThreaded, 0};
+  FreeList<Counted> list_;
+  Counted* const first_ = new Counted(runtime_, nullptr, nullptr);  // the list's
+};
+
+TEST_F(FreeListTest, AThreadGetsBackWhatItFreedLast) {
+  auto* second = new Counted(runtime_, nullptr, nullptr);
+  list_.Give(0, second);
+  EXPECT_EQ(list_.Take(1), nullptr);
+  EXPECT_EQ(list_.Take(0), second);
+  EXPECT_EQ(list_.Take(0), first_);
+  EXPECT_EQ(list_.Take(0), nullptr);
+  list_.Give(1, second);
+  list_.Give(0, first_);
+}
+
+TEST_F(FreeListTest, TheCountOfAFreedObjectIsReadable) { EXPECT_EQ(first_->references.load(), 1); }
+
+// AddressSanitizer says so at once, else it is seen when the memory is used again.
+TEST_F(FreeListTest, AWriteToAFreedObjectIsFound) {
+  const auto write = [&] {
+    *static_cast<volatile long*>(&first_->own) = 2;
+    list_.Take(0);
+  };
+  EXPECT_DEATH(write(), "use-after-poison|use-after-delete S0: A freed object was written to");
 }
 
 TEST(Runtime, AttachingElsewhereLetsGoOfTheFirstGil) {

@@ -88,7 +88,7 @@ void PythonSide::Leave(int /*thread*/, const Before& before) {
   if (before.attached) PyGILState_Release(static_cast<PyGILState_STATE>(before.state));
 }
 
-void* PythonSide::NewWrapper(CountNative* native) {
+void* PythonSide::NewWrapper(int /*thread*/, CountNative* native) {
   Wrapper* wrapper = PyObject_GC_New(Wrapper, type);
   if (wrapper == nullptr) oracle::Fail("harness", "", "CPython could not make an object: memory is short.");
   wrapper->native = native;

@@ -23,7 +23,7 @@ class PythonSide final : public Side {
 
   bool Enter(int thread, Before& before) override;
   void Leave(int thread, const Before& before) override;
-  void* NewWrapper(CountNative* native) override;
+  void* NewWrapper(int thread, CountNative* native) override;
   void Incref(int thread, void* wrapper) override;
   void Decref(int thread, void* wrapper) override;
   void Published(int thread, CountNative& native, void* wrapper) override;

@@ -72,6 +72,30 @@ void Runtime::StartTheWorld(int thread) {
   if (listener_ != nullptr) listener_->AfterAttach(thread);
 }
 
+void Runtime::Discard(int thread, Object* object) {
+  CheckAttached(thread, *object, "discards a reference");
+  const std::scoped_lock lock(garbage_lock_);
+  garbage_.push_back(object);
+  has_garbage_.store(true, std::memory_order_relaxed);
+}
+
+void Runtime::Collect(int thread) {
+  StopTheWorld(thread);
+  std::vector<Object*> garbage;
+  {
+    const std::scoped_lock lock(garbage_lock_);
+    garbage.swap(garbage_);
+    has_garbage_.store(false, std::memory_order_relaxed);
+  }
+  StartTheWorld(thread);
+  for (Object* object : garbage) Decref(thread, object);
+}
+
+void Runtime::BeforeAllocation(int thread) {
+  HANDOFF_SYNC_POINT(this, "allocate");
+  if (has_garbage_.load(std::memory_order_relaxed)) Collect(thread);
+}
+
 void Runtime::End(int thread) {
   StopTheWorld(thread);
   ended_ = true;

@@ -1,5 +1,5 @@
 // A model of an interpreter, for designs in pure C++ on fibers: attaching may wait or fail, dropping a reference may run
-// anything, the world may be stopped, and the interpreter may end and begin again.
+// anything, an allocation may collect, the world may be stopped, and the interpreter may end and begin again.
 //
 // What it keeps of CPython: a thread touches objects only while it is attached to their interpreter; in GIL mode one thread at a
 // time is attached; in free-threaded mode any number, and stopping the world waits until all have detached. What it leaves out:
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
+#include <vector>
 
 namespace handoff::interpreter {
 
@@ -68,6 +69,14 @@ class Runtime {
   void StopTheWorld(int thread);
   void StartTheWorld(int thread);
 
+  // By an attached thread. Its reference to an object belongs to a cycle from now on that nothing else refers to: the next
+  // collection drops it, on whatever thread. Collect does that, with the world stopped while it looks.
+  void Discard(int thread, Object* object);
+  void Collect(int thread);
+  // By an attached thread that is going to make an object: collects if there is anything to collect, so the thread may be
+  // detached meanwhile, and anything may run.
+  void BeforeAllocation(int thread);
+
   // By an attached thread, which is detached afterwards: nobody attaches from now on. Begin lets threads attach again, by a
   // detached thread; false if it has not ended. A handle of before must not be mistaken for one of after, hence the generation.
   void End(int thread);
@@ -86,6 +95,9 @@ class Runtime {
   bool ended_ = false;       // guarded by either lock
   int generation_ = 0;       // likewise
   std::atomic<bool> may_have_ended_{false};
+  std::mutex garbage_lock_;
+  std::vector<Object*> garbage_;          // guarded by garbage_lock_; owns references
+  std::atomic<bool> has_garbage_{false};  // relaxed: one that is missed waits for the next allocation
 };
 
 // The interpreter that the thread is attached to, or null. By that thread only.

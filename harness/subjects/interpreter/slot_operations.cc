@@ -8,13 +8,13 @@
 namespace handoff::interpreter::slot {
 namespace {
 
-constexpr std::array<std::string_view, kDesigns> kDesignNames = {"tag", "count_gil", "count_free", "tied"};
+constexpr std::array<std::string_view, kDesigns> kDesignNames = {"tag", "count_gil", "count_free", "tied", "count_reuse"};
 constexpr std::array<std::string_view, kHows> kHowNames = {"copied", "moved", "hermetic"};
 constexpr Argument kDesign{"design", kDesigns, kDesignNames};
 constexpr Argument kHow{"how", kHows, kHowNames};
 constexpr Argument kInterpreter{"interpreter", 2};  // of the tag's two; the others have one
 
-const std::array<OperationKind, 14> kOperations = {{
+const std::array<OperationKind, 15> kOperations = {{
     {"new", {kDesign, kInterpreter}, 2, 1},
     {"wrap", {kDesign, kHow, kInterpreter}, 3, 5},
     {"unwrap", {kDesign}, 1, 2},
@@ -29,10 +29,11 @@ const std::array<OperationKind, 14> kOperations = {{
     {"receive", {kDesign, kInterpreter}, 2, 2},
     {"collect", {kDesign, kInterpreter}, 2, 1},
     {"disarm", {kInterpreter}, 1, 1},
+    {"discard", {kDesign}, 1, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 27> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 29> kTwinTable = {{
     {{"flag_before_incref", "smallest breach of C1: the flag can be seen before the reference is taken that it calls for",
       "protocol"},
      Defect::kFlagBeforeIncref},
@@ -94,6 +95,14 @@ constexpr std::array<TwinOf<Defect>, 27> kTwinTable = {{
       "pytorch's disarm() before pytorch/pytorch#84657: a call meets functions of which some are overwritten", "protocol"},
      Defect::kPointersReadOneByOne},
     {{"plain_pointers", "pytorch's disarm(): the pointers to the functions are no atomics", "thread"}, Defect::kPlainPointers},
+    {{"slot_not_loaded_again",
+      "smallest breach of PEP 703's rule for readers without a lock: memory that was used again gives a weak lock a stranger",
+      "wrong-value"},
+     Defect::kSlotNotLoadedAgain},
+    {{"slot_read_before_allocation",
+      "smallest breach of T4: the allocation of a wrapper collects and lets others in, and overwrites the wrapper that they made",
+      "protocol"},
+     Defect::kSlotReadBeforeAllocation},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

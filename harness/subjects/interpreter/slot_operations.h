@@ -24,9 +24,10 @@ enum Code : std::uint8_t {
   kPass,
   kReceive,
   kCollect,
-  kDisarm
+  kDisarm,
+  kDiscard
 };
-enum Design : std::uint8_t { kTag, kCountGil, kCountFree, kTied, kDesigns };
+enum Design : std::uint8_t { kTag, kCountGil, kCountFree, kTied, kCountReuse, kDesigns };
 enum How : std::uint8_t { kCopied, kMoved, kHermetic, kHows };
 
 const Alphabet& Operations();

@@ -116,7 +116,8 @@ bool Claim(Tag& tag, TagNative& native, bool fresh) {
   return seen == &tag || Has(Defect::kTagIgnored);
 }
 
-TagWrapper* NewWrapper(Tag& tag, TagNative* native) {
+TagWrapper* NewWrapper(int thread, Tag& tag, TagNative* native) {
+  tag.runtime().BeforeAllocation(thread);
   return new TagWrapper(tag, tag::Copy(native), watch::WrapperMade(native->number));
 }
 
@@ -159,16 +160,22 @@ void Drop(int thread, TagNative* native) {
 
 TagWrapper* Wrap(int thread, Tag& tag, TagNative* native, bool hermetic, bool fresh) {
   if (!Claim(tag, *native, fresh)) return nullptr;
-  if (hermetic && !Has(Defect::kHermeticWrapperStored)) return NewWrapper(tag, native);
+  if (hermetic && !Has(Defect::kHermeticWrapperStored)) return NewWrapper(thread, tag, native);
+  TagWrapper* made = nullptr;
+  if (native->slot == nullptr || Has(Defect::kTagOverwritten)) made = NewWrapper(thread, tag, native);
+  // Only now: the allocation may have given up the GIL, and somebody else may have been faster.
   TagWrapper* wrapper = native->slot;
-  if (wrapper == nullptr || Has(Defect::kTagOverwritten)) {
-    wrapper = native->slot = NewWrapper(tag, native);
+  const bool store =
+      made != nullptr && (wrapper == nullptr || Has(Defect::kTagOverwritten) || Has(Defect::kSlotReadBeforeAllocation));
+  if (store) {
+    wrapper = native->slot = made;
     watch::WrapperPublished(wrapper->number);
   } else if (native->owns) {
     TakeBack(native);
   } else {
     Incref(thread, wrapper);
   }
+  if (made != nullptr && !store) Decref(thread, made);
   watch::WrapperReturned(native->number, wrapper->number);
   return wrapper;
 }

@@ -107,6 +107,7 @@ TiedWrapper* Wrap(int thread, TiedNative* native) {
     if (block == nullptr && fresh == nullptr) {
       // Made without the word: an allocation may collect, and what it collects may come here.
       Unlock(*native, word);
+      native->home.BeforeAllocation(thread);
       fresh = std::make_unique<TiedWrapper>(*native);
       continue;
     }

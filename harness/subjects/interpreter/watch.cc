@@ -111,6 +111,14 @@ void HermeticReturned(int native, int wrapper) {
        native);
 }
 
+void WrapperTaken(int native, int wrapper) {
+  if (wrappers[wrapper].native == native) return;
+  Fail("wrong-value", "C4",
+       "A weak reference to native object %d took wrapper %d, which is of native object %d: the memory was used again meanwhile. "
+       "Look at the slot again once the reference is there.",
+       native, wrapper, wrappers[wrapper].native);
+}
+
 void DeallocBegins(int wrapper, std::uint64_t strong) {
   if (strong == 1) return;
   Fail("protocol", "C3",

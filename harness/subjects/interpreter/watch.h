@@ -30,6 +30,8 @@ void WrapperPublished(int wrapper);
 void WrapperReturned(int native, int wrapper);
 // The same for a caller who wanted one of his own (hermetic mode): fails if it is the native object's.
 void HermeticReturned(int native, int wrapper);
+// Somebody took a reference to it for the sake of a weak one to `native`. Fails if it is another one's (C4).
+void WrapperTaken(int native, int wrapper);
 // Its dealloc begins, while the native object's strong count is `strong`. Fails unless that is the wrapper's own (C3).
 void DeallocBegins(int wrapper, std::uint64_t strong);
 // The slot does not lead to it any more.
