@@ -13,6 +13,7 @@
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/python_side.h"
 #include "harness/subjects/interpreter/watch.h"
+#include "harness/subjects/late_operations.h"
 #include "harness/subjects/python_subject.h"
 #include "harness/subjects/twins.h"
 
@@ -99,8 +100,6 @@ constexpr std::array<TwinOf<Defect>, 10> kTwinTable = {{
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
 
-// As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions.
-constexpr int kFinalizeEvery = 256;
 // The carrier's own thread state, attached.
 class OwnState {
  public:
@@ -123,6 +122,10 @@ class PythonSlotSubject final : public PythonSubject {
   void Initialize(const char* argv0) override;
   void Begin(const Case& c) override;
   void Apply(int thread, Operation operation) override;
+  void AfterForkChild() override {
+    PythonSubject::AfterForkChild();
+    in_child_ = true;
+  }
 
  private:
   // What a thread holds; used by that thread only, each field owns a reference.
@@ -137,7 +140,9 @@ class PythonSlotSubject final : public PythonSubject {
   void ApplyNative(int thread, Held& held, const Operation& operation);
   PyObject* SwapWrapper(PyObject* wrapper);
   static void ReplaceNative(int thread, Held& held, CountNative* native);
+  void Dispatch(int thread, const Operation& operation);
   void FinalizeWithNatives();
+  void ApplyAfterEnd(int thread, const Operation& operation);
   void DropNatives();
   void DropEverything() override;
   bool Outstanding() override { return watch::Outstanding(); }
@@ -149,9 +154,9 @@ class PythonSlotSubject final : public PythonSubject {
   int threads_ = 0;                         // of the case
   std::atomic<CountNative*> box_{nullptr};  // any thread; owns a reference
   PyMutex wrapper_mutex_{};
-  PyObject* wrapper_box_ = nullptr;    // guarded by wrapper_mutex_; owns a reference
-  std::atomic<bool> finalize_{false};  // relaxed: read when all operations have ended
-  int until_finalization_ = 1;         // the first request of a process is always heard
+  PyObject* wrapper_box_ = nullptr;  // guarded by wrapper_mutex_; owns a reference
+  LateOperations<1> late_;           // what the child does
+  bool in_child_ = false;            // of a fork for one case
 };
 
 void PythonSlotSubject::Initialize(const char* argv0) {
@@ -164,7 +169,7 @@ void PythonSlotSubject::Initialize(const char* argv0) {
 void PythonSlotSubject::Begin(const Case& c) {
   threads_ = static_cast<int>(c.threads.size());
   watch::Reset();
-  finalize_.store(false, std::memory_order_relaxed);
+  late_.Begin(c, in_child_);
   CountNative* native = new PythonNative(side_);
   for (int t = 0; t < threads_; ++t) {
     held_[t].native = t == 0 ? native : count::Copy(0, native);
@@ -268,9 +273,17 @@ void PythonSlotSubject::ApplyNative(int thread, Held& held, const Operation& ope
 }
 
 void PythonSlotSubject::Apply(int thread, Operation operation) {
+  if (late_.Heard() < 0) {
+    Dispatch(thread, operation);
+  } else {
+    late_.Keep(thread, operation);
+  }
+}
+
+void PythonSlotSubject::Dispatch(int thread, const Operation& operation) {
   switch (operation.code) {
     case kFinalize:
-      finalize_.store(true, std::memory_order_relaxed);
+      late_.Hear(0);
       break;
     case kNew:
     case kCopy:
@@ -296,17 +309,35 @@ void PythonSlotSubject::DropNatives() {
   if (CountNative* native = box_.exchange(nullptr, std::memory_order_acq_rel); native != nullptr) count::Drop(0, native);
 }
 
-// What native code still holds when the interpreter is gone, it drops afterwards.
+// Native code goes on, without a thread state, whichever it had. Python code does not.
+void PythonSlotSubject::ApplyAfterEnd(int thread, const Operation& operation) {
+  switch (operation.code) {
+    case kNew:
+    case kCopy:
+    case kDrop:
+    case kWeak:
+    case kLock:
+    case kGive:
+    case kTake:
+      ApplyNative(thread, held_[thread], operation);
+      break;
+    default:
+      break;
+  }
+}
+
+// What native code still holds when the interpreter is gone, it uses and drops afterwards.
 void PythonSlotSubject::FinalizeWithNatives() {
-  const auto drop = [](void* self) { static_cast<PythonSlotSubject*>(self)->DropNatives(); };
+  const auto drop = [](void* context) {
+    auto& self = *static_cast<PythonSlotSubject*>(context);
+    self.late_.Run([&self](int thread, const Operation& operation) { self.ApplyAfterEnd(thread, operation); });
+    self.DropNatives();
+  };
   python::JudgeAfterFinalization(python::FinalizeInChild(nullptr, drop, this), "S1", "A native object's release");
 }
 
 void PythonSlotSubject::DropEverything() {
-  if (finalize_.load(std::memory_order_relaxed) && --until_finalization_ <= 0) {
-    until_finalization_ = kFinalizeEvery;
-    FinalizeWithNatives();
-  }
+  if (late_.Heard() >= 0) FinalizeWithNatives();
   for (int t = 0; t < threads_; ++t) {
     if (held_[t].native != nullptr) count::CheckOwnership(*held_[t].native);
   }

@@ -18,6 +18,7 @@
 #include "harness/subjects/interpreter/python_release.h"
 #include "harness/subjects/interpreter/release_watch.h"
 #include "harness/subjects/interpreter/work.h"
+#include "harness/subjects/late_operations.h"
 #include "harness/subjects/python_subject.h"
 #include "harness/subjects/twins.h"
 
@@ -116,9 +117,6 @@ constexpr std::array<TwinOf<Defect>, 18> kTwinTable = {{
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
 
-// As in dlpack's capsule.cc: a finalisation costs as much as hundreds of executions, so one case in this many is heard.
-constexpr std::uint64_t kFinalizeEvery = 256;
-
 // Whether the way may be gone with a native lock in the hand: it never attaches.
 bool NeverAttaches(int way) { return way != kExitBlock; }
 
@@ -139,16 +137,10 @@ class ReleaseSubject final : public PythonSubject {
   }
 
  private:
-  struct Late {
-    int thread = 0;
-    Operation operation{};
-  };
-
   void Dispatch(int thread, const Operation& operation);
   void Take(int thread, PythonReference* reference);
   void ReleaseIn(int thread, PythonReference* reference, int way, int state);
   void Join(int thread, int other);
-  bool HearsFinalize(int which);
   void RunLate();
   void DropEverything() override;
   bool Outstanding() override { return python_reference::Alive() > 0; }
@@ -166,14 +158,10 @@ class ReleaseSubject final : public PythonSubject {
   std::optional<TaggedNative> native_;          // from Begin on
   std::optional<Mutex> native_lock_;            // from Begin on; of a native library
   std::optional<Work> work_[kMaxThreads];       // from Begin on
-  std::array<Late, kMaxOperations> late_;       // what the child does, in order
-  std::atomic<int> late_count_{0};              // of them; relaxed, as all below: read when all operations have ended
-  std::atomic<int> finalize_{-1};               // a Which, once it was heard
+  LateOperations<kEnds> late_;                  // what the child does
   bool first_ = true;                           // no execution has begun
   bool in_child_ = false;                       // of a fork for one case
   bool after_end_ = false;                      // in the child that finalises: one thread, and no new ones
-  std::atomic<bool> heard_[kEnds] = {};         // in this process; relaxed, set once
-  bool always_hears_ = false;                   // this case's requests
 };
 
 bool Uses(const Case& c, int interpreter) {
@@ -207,15 +195,13 @@ void ReleaseSubject::Begin(const Case& c) {
   }
   first_ = false;
   threads_ = static_cast<int>(c.threads.size());
-  always_hears_ = in_child_ || Seed(c) % kFinalizeEvery == 0;
+  late_.Begin(c, in_child_);
   release_watch::Reset();
   ForgetEntries();
   python_release::Open();
   native_.emplace();
   native_lock_.emplace("native lock", 0);
   for (int t = 0; t < threads_; ++t) work_[t].emplace(t);
-  late_count_.store(0, std::memory_order_relaxed);
-  finalize_.store(-1, std::memory_order_relaxed);
 }
 
 // A thread holds one reference at a time: the old one goes first.
@@ -323,31 +309,21 @@ void ReleaseSubject::Dispatch(int thread, const Operation& operation) {
       Inside(thread, a[0], [&] { python_release::Close(thread, a[0]); });
       break;
     default:
-      if (!after_end_ && HearsFinalize(a[0])) finalize_.store(a[0], std::memory_order_relaxed);
+      if (!after_end_) late_.Hear(a[0]);
       break;
   }
 }
 
-// The first of each kind in a process, and all of one case in many. Not every so many requests: what is heard changes what the
-// operations behind it do, and a case that is run again must take the same decisions.
-bool ReleaseSubject::HearsFinalize(int which) {
-  return !heard_[which].exchange(true, std::memory_order_relaxed) || always_hears_;
-}
-
 void ReleaseSubject::Apply(int thread, Operation operation) {
-  if (finalize_.load(std::memory_order_relaxed) < 0) {
+  if (late_.Heard() < 0) {
     Dispatch(thread, operation);
   } else {
-    const int i = late_count_.fetch_add(1, std::memory_order_relaxed);
-    late_[static_cast<std::size_t>(i)] = {thread, operation};
+    late_.Keep(thread, operation);
   }
 }
 
 void ReleaseSubject::RunLate() {
-  for (int i = 0; i < late_count_.load(std::memory_order_relaxed); ++i) {
-    const Late& late = late_[static_cast<std::size_t>(i)];
-    Dispatch(late.thread, late.operation);
-  }
+  late_.Run([this](int thread, const Operation& operation) { Dispatch(thread, operation); });
   ReleaseRest();
 }
 
@@ -393,11 +369,11 @@ void ReleaseSubject::EndSubinterpreterOnly(void* self) {
 
 // Each release has one end, also those that come too late, and no thread is left blocked: the child gets to its own end.
 void ReleaseSubject::FinalizeInChild() {
-  const int which = finalize_.load(std::memory_order_relaxed);
+  const int which = late_.Heard();
   after_end_ = true;
   const auto after = [](void* self) {
     auto& subject = *static_cast<ReleaseSubject*>(self);
-    if (subject.finalize_.load(std::memory_order_relaxed) != kSubinterpreter) subject.RunLate();
+    if (subject.late_.Heard() != kSubinterpreter) subject.RunLate();
     release_watch::Judge();
   };
   constexpr std::array<void (*)(void*), kEnds> kBefore = {nullptr, LeaveReferences, EndSubinterpreterOnly};
@@ -407,7 +383,7 @@ void ReleaseSubject::FinalizeInChild() {
 }
 
 void ReleaseSubject::DropEverything() {
-  if (finalize_.load(std::memory_order_relaxed) >= 0) FinalizeInChild();
+  if (late_.Heard() >= 0) FinalizeInChild();
   ReleaseRest();
   Clean(0);  // what is pending is counted, also if no object is left
 }
