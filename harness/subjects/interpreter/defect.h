@@ -24,6 +24,7 @@ enum class Defect : std::uint8_t {
   // Of the same in CPython.
   kAttachAfterEnd,
   kPayloadNotTraversed,
+  kTryIncrefNotEnabled,
   // Of the tag.
   kTagCheckedThenStored,
   kTagOverwritten,

@@ -9,6 +9,34 @@ namespace {
 
 ModelWrapper* Cast(void* wrapper) { return static_cast<ModelWrapper*>(wrapper); }
 
+bool TryTakePinned(int thread, ModelNative& native) {
+  std::unique_lock<std::mutex> pin;
+  if (!Has(Defect::kTryIncrefUnpinned)) pin = std::unique_lock(native.pin);
+  HANDOFF_SYNC_POINT(watch::NativeToken(native.number), "load slot");
+  ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
+  if (wrapper == nullptr) return false;
+  if (!Has(Defect::kIncrefForTryIncref)) return TryIncref(thread, wrapper);
+  interpreter::Incref(thread, wrapper);
+  return true;
+}
+
+// As CPython's readers without a lock do it (PEP 703, "Optimistic avoidance of locking"): between the load and the incref the
+// wrapper may have gone, and another one, of whatever native object, may lie in its place.
+bool TryTakeChecked(int thread, ModelNative& native) {
+  const void* token = watch::NativeToken(native.number);
+  for (;;) {
+    HANDOFF_SYNC_POINT(token, "load slot");
+    ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
+    if (wrapper == nullptr || !TryIncref(thread, wrapper)) return false;
+    HANDOFF_SYNC_POINT(token, "load slot again");
+    if (Has(Defect::kSlotNotLoadedAgain) || native.slot.load(std::memory_order_acquire) == wrapper) {
+      watch::WrapperTaken(native.number, wrapper->number);
+      return true;
+    }
+    interpreter::Decref(thread, wrapper);
+  }
+}
+
 }  // namespace
 
 ModelWrapper::ModelWrapper(Runtime& runtime, CountNative* of, int wrapper_number)
@@ -84,34 +112,6 @@ void ModelSide::Decref(int thread, void* wrapper) { interpreter::Decref(thread, 
 bool ModelSide::TryTake(int thread, CountNative& native) {
   auto& of = static_cast<ModelNative&>(native);
   return memory_ == Memory::kReused ? TryTakeChecked(thread, of) : TryTakePinned(thread, of);
-}
-
-bool ModelSide::TryTakePinned(int thread, ModelNative& native) {
-  std::unique_lock<std::mutex> pin;
-  if (!Has(Defect::kTryIncrefUnpinned)) pin = std::unique_lock(native.pin);
-  HANDOFF_SYNC_POINT(watch::NativeToken(native.number), "load slot");
-  ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
-  if (wrapper == nullptr) return false;
-  if (!Has(Defect::kIncrefForTryIncref)) return TryIncref(thread, wrapper);
-  interpreter::Incref(thread, wrapper);
-  return true;
-}
-
-// As CPython's readers without a lock do it (PEP 703, "Optimistic avoidance of locking"): between the load and the incref the
-// wrapper may have gone, and another one, of whatever native object, may lie in its place.
-bool ModelSide::TryTakeChecked(int thread, ModelNative& native) {
-  const void* token = watch::NativeToken(native.number);
-  for (;;) {
-    HANDOFF_SYNC_POINT(token, "load slot");
-    ModelWrapper* wrapper = Cast(native.slot.load(std::memory_order_acquire));
-    if (wrapper == nullptr || !TryIncref(thread, wrapper)) return false;
-    HANDOFF_SYNC_POINT(token, "load slot again");
-    if (Has(Defect::kSlotNotLoadedAgain) || native.slot.load(std::memory_order_acquire) == wrapper) {
-      watch::WrapperTaken(native.number, wrapper->number);
-      return true;
-    }
-    interpreter::Decref(thread, wrapper);
-  }
 }
 
 int ModelSide::Number(const void* wrapper) const { return static_cast<const ModelWrapper*>(wrapper)->number; }

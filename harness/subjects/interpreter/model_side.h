@@ -52,8 +52,6 @@ class ModelSide final : public Side {
  private:
   static void DeallocWrapper(int thread, Object* object);
   void FreeWrapper(int thread, ModelWrapper* wrapper);
-  bool TryTakePinned(int thread, ModelNative& native);
-  bool TryTakeChecked(int thread, ModelNative& native);
 
   Runtime* runtime_ = nullptr;
   Memory memory_ = Memory::kFreed;

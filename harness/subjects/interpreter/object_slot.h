@@ -3,6 +3,17 @@
 // and without one where freed wrappers' memory is used for the next ones, and the tied word. Runs on fibers, in a modelled
 // interpreter (runtime.h).
 //
+// In a real CPython there are only the count-driven slot and a lookup as in a map of wrappers (python_slot.h). The others are in
+// the model alone, each for a reason:
+//
+//   tag, flip, resurrection, disarming, hermetic mode   A GIL guards them (T2, T6). Our CPython has none, so that there they are
+//                   wrong by design, which `without_gil` shows. What a tag refuses to another interpreter is in
+//                   reference_release_python, with a lock in the GIL's place.
+//   tied word       Its wrappers' blocks outlive their dealloc and are made objects again in place: that takes functions of
+//                   CPython that are private in 3.13, and the project that had the idea does not run it yet.
+//   used memory     A look at the count of a freed object is what CPython allows itself, and nobody else: there is no way to ask
+//                   for memory that stays of one type, and AddressSanitizer reports the look.
+//
 // Of each design there is one native object at the start, which every thread holds, strongly and, where there is such a thing,
 // weakly.
 #pragma once

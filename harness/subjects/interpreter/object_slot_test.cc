@@ -107,6 +107,10 @@ TEST_F(WatchTest, WhatIsLeftAtTheEndIsMissing) {
 
 TEST_F(WatchTest, AWeakReferenceThatExpiresTooEarlyBreaksC5) { EXPECT_DEATH(watch::WronglyExpired(native_), "protocol C5"); }
 
+TEST_F(WatchTest, AWrapperThatIsNotFoundAlthoughItIsThereBreaksC7) {
+  EXPECT_DEATH(watch::WronglyNotFound(native_), "protocol C7: A lookup did not find the wrapper of native object 1");
+}
+
 TEST_F(WatchTest, ACallIntoUnloadedCodeBreaksD1) {
   watch::CodeCalled(0);
   watch::Unloaded(0);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/oracle/verdict.h"
+#include "harness/python/try_incref.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/interpreter/defect.h"
 #include "harness/subjects/interpreter/watch.h"
@@ -94,6 +95,8 @@ void* PythonSide::NewWrapper(int /*thread*/, CountNative* native) {
   wrapper->native = native;
   wrapper->payload = nullptr;
   wrapper->number = watch::WrapperMade(native->number);
+  // Before anybody else can see it (C7).
+  if (!Has(Defect::kTryIncrefNotEnabled)) python::EnableTryIncref(reinterpret_cast<PyObject*>(wrapper));
   PyObject_GC_Track(wrapper);
   return wrapper;
 }
@@ -131,6 +134,20 @@ bool PythonSide::TryTake(int /*thread*/, CountNative& native) {
 
 int PythonSide::Number(const void* wrapper) const { return static_cast<const Wrapper*>(wrapper)->number; }
 void PythonSide::Free(CountNative* native) { delete static_cast<PythonNative*>(native); }
+
+PyObject* LookUp(CountNative& native) {
+  auto& of = static_cast<PythonNative&>(native);
+  HANDOFF_SYNC_POINT(watch::NativeToken(native.number), "look up");
+  PyMutex_Lock(&of.pin);  // so does the wrapper's dealloc, before it frees the memory
+  auto* wrapper = static_cast<PyObject*>(native.slot.load(std::memory_order_acquire));
+  if (wrapper != nullptr && Has(Defect::kIncrefForTryIncref)) {
+    Py_INCREF(wrapper);
+  } else if (wrapper != nullptr && !python::TryIncref(wrapper)) {
+    wrapper = nullptr;
+  }
+  PyMutex_Unlock(&of.pin);
+  return wrapper;
+}
 
 CountNative* NativeOf(PyObject* wrapper) { return Cast(wrapper)->native; }
 

@@ -32,6 +32,11 @@ class PythonSide final : public Side {
   void Free(CountNative* native) override;
 };
 
+// Attached, holding any reference to the native object: looks its wrapper up, as in a map from native objects to wrappers of
+// which it is the one entry, with the lock of its shard. A new reference; null if there is no wrapper, or if it is going. (The
+// maps of nanobind and pybind11, wjakob/nanobind#865 and pybind/pybind11#5494; this text is ours.)
+PyObject* LookUp(CountNative& native);
+
 // Attached threads. The native object of a wrapper, borrowed.
 CountNative* NativeOf(PyObject* wrapper);
 // Makes the wrapper part of a cycle, unless it is: only a collection ends it from then on.

@@ -39,6 +39,7 @@ enum Code : std::uint8_t {
   kCollect,
   kFinalize,
   kBytecode,
+  kLookUp,
 };
 
 constexpr std::array<std::string_view, 2> kHowNames = {"copied", "moved"};
@@ -46,31 +47,18 @@ constexpr std::array<std::string_view, 2> kThreadNames = {"attached", "detached"
 constexpr Argument kHow{"how", kHowNames.size(), kHowNames};
 constexpr Argument kThread{"thread", kThreadNames.size(), kThreadNames};
 
-const std::array<OperationKind, 18> kOperations = {{
-    {"new", {}, 0, 1},
-    {"wrap", {kHow}, 1, 5},
-    {"unwrap", {}, 0, 2},
-    {"copy", {kThread}, 1, 2},
-    {"drop", {kThread}, 1, 4},
-    {"drop_wrapper", {}, 0, 4},
-    {"weak", {kThread}, 1, 1},
-    {"lock", {kThread}, 1, 3},
-    {"give", {kThread}, 1, 2},
-    {"take", {kThread}, 1, 2},
-    {"pass", {}, 0, 2},
-    {"receive", {}, 0, 2},
-    {"weakref", {}, 0, 1},
-    {"strong", {}, 0, 1},
-    {"cycle", {}, 0, 1},
-    {"collect", {}, 0, 1},
-    {"finalize", {}, 0, 0},
-    {"bytecode", {}, 0, 2},
+const std::array<OperationKind, 19> kOperations = {{
+    {"new", {}, 0, 1},         {"wrap", {kHow}, 1, 5},     {"unwrap", {}, 0, 2},      {"copy", {kThread}, 1, 2},
+    {"drop", {kThread}, 1, 4}, {"drop_wrapper", {}, 0, 4}, {"weak", {kThread}, 1, 1}, {"lock", {kThread}, 1, 3},
+    {"give", {kThread}, 1, 2}, {"take", {kThread}, 1, 2},  {"pass", {}, 0, 2},        {"receive", {}, 0, 2},
+    {"weakref", {}, 0, 1},     {"strong", {}, 0, 1},       {"cycle", {}, 0, 1},       {"collect", {}, 0, 1},
+    {"finalize", {}, 0, 0},    {"bytecode", {}, 0, 2},     {"look_up", {}, 0, 2},
 }};
 const Alphabet kAlphabet = {kOperations};
 
 // Without `flag_before_incref`: the wrapper belongs to the thread that makes it, and until that thread merges the counts nobody
 // else can end it (biased reference counting), so that the reference which is missing for a moment is never missed.
-constexpr std::array<TwinOf<Defect>, 10> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 11> kTwinTable = {{
     {{"no_undo", "smallest breach of C6: a reference taken for others' sake is kept although they went", "missing-delete"},
      Defect::kNoUndo},
     {{"lock_counts_first", "the first weak lock of pytorch/pytorch#167564: it counts up, then takes a wrapper that may be going",
@@ -96,6 +84,9 @@ constexpr std::array<TwinOf<Defect>, 10> kTwinTable = {{
     {{"payload_not_traversed", "smallest breach of the collector's protocol: a wrapper hides what it refers to",
       "missing-delete"},
      Defect::kPayloadNotTraversed},
+    {{"try_incref_not_enabled",
+      "smallest breach of C7: a wrapper is seen before conditional increfs of it are allowed, so a lookup misses it", "protocol"},
+     Defect::kTryIncrefNotEnabled},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);
@@ -137,6 +128,7 @@ class PythonSlotSubject final : public PythonSubject {
   };
 
   void ApplyAttached(Held& held, const Operation& operation);
+  void LookUpWrapper(Held& held);
   void ApplyNative(int thread, Held& held, const Operation& operation);
   PyObject* SwapWrapper(PyObject* wrapper);
   static void ReplaceNative(int thread, Held& held, CountNative* native);
@@ -226,6 +218,9 @@ void PythonSlotSubject::ApplyAttached(Held& held, const Operation& operation) {
     case kCycle:
       if (held.wrapper != nullptr) MakeCycle(held.wrapper);
       break;
+    case kLookUp:
+      LookUpWrapper(held);
+      break;
     case kBytecode:
       // Merges what others have dropped of wrappers that this thread made: their last reference may be anybody's now.
       python::RunBytecode();
@@ -234,6 +229,20 @@ void PythonSlotSubject::ApplyAttached(Held& held, const Operation& operation) {
       python::Collect();
       break;
   }
+}
+
+// Whoever holds the native object strongly, so that its wrapper cannot go, finds the wrapper if there is one.
+void PythonSlotSubject::LookUpWrapper(Held& held) {
+  CountNative& native = *held.weak;
+  const bool must_find = held.native == held.weak && native.slot.load(std::memory_order_acquire) != nullptr;
+  PyObject* found = LookUp(native);
+  if (found == nullptr) {
+    if (must_find) watch::WronglyNotFound(native.number);
+    return;
+  }
+  watch::WrapperTaken(native.number, side_.Number(found));
+  watch::WrapperReturned(native.number, side_.Number(found));
+  Py_XSETREF(held.wrapper, found);
 }
 
 // What native code does, with a thread state or without.

@@ -155,6 +155,14 @@ void WronglyExpired(int native) {
        native);
 }
 
+void WronglyNotFound(int native) {
+  Fail(
+      "protocol", "C7",
+      "A lookup did not find the wrapper of native object %d, which was there and could not go: a wrapper must allow conditional "
+      "increfs before others can see it.",
+      native);
+}
+
 void Unloaded(int interpreter) { Store(unloaded[interpreter], true); }
 
 void CodeCalled(int interpreter) {

@@ -49,6 +49,10 @@ int OwnedByNative(int native);
 // A weak reference was found expired although somebody held the native object strongly all the time (C5).
 [[noreturn]] void WronglyExpired(int native);
 
+// A lookup did not find the native object's wrapper, although it was there and somebody held the object strongly all the time
+// (C7).
+[[noreturn]] void WronglyNotFound(int native);
+
 // A way out of the process's code that was unloaded (D1): `Unloaded` marks it, `CodeCalled` fails afterwards.
 void Unloaded(int interpreter);
 void CodeCalled(int interpreter);
