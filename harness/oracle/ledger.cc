@@ -15,7 +15,9 @@ enum class State : std::uint8_t { kFresh, kConsumed, kReleased, kDeleted };
 struct Tensor {
   const void* address;  // of the struct; not owned, and stale once the tensor is deleted
   State state;
-  bool taken;  // a consumer has had it
+  bool taken;       // a consumer has had it
+  bool by_version;  // asked for with a max_version
+  Way way;
   int borrowers;
   View view;
 };
@@ -95,18 +97,51 @@ unsigned ExpectedBits(const View& view, std::int64_t bit, int from) {
   return unsigned{ExpectedByte(view.storage, at / 8)} >> (at % 8) & mask;
 }
 
+// Byte number `from` / 8 of an element.
+unsigned FoundBits(const View& view, std::uint64_t low, std::uint64_t high, int from) {
+  const unsigned mask = view.value_bits - from < 8 ? (1U << view.value_bits) - 1 : 0xff;
+  return static_cast<unsigned>((from < 64 ? low : high) >> (from % 64)) & mask;
+}
+
+// Whether an element has the value that somebody finds who believes in `other`.
+bool ReadAs(const View& other, std::int64_t k, std::uint64_t low, std::uint64_t high) {
+  const std::int64_t first = FirstBit(other, k);
+  if (first < 0 || first + other.value_bits > static_cast<std::int64_t>(storages[other.storage].size * 8)) return false;
+  for (int from = 0; from < other.value_bits; from += 8) {
+    if (FoundBits(other, low, high, from) != ExpectedBits(other, first, from)) return false;
+  }
+  return true;
+}
+
+// What was overlooked by whoever read a wrong value: the rule, and how it goes.
+struct Overlooked {
+  const char* rule;
+  const char* text;
+};
+
+Overlooked WhyWrong(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high) {
+  View other = view;
+  other.origin -= view.offset;
+  if (view.offset != 0 && ReadAs(other, k, low, high))
+    return {"R20", "This is the value that lies there without byte_offset, which must be added to data."};
+  other = view;
+  other.item_bits = view.value_bits;
+  if (view.item_bits != view.value_bits && ReadAs(other, k, low, high))
+    return {"R21", "This is the value that lies there if elements are packed; the flag says that each takes a byte."};
+  return {"R19", "An element lies at data + byte_offset + index * stride * item size."};
+}
+
 void CheckElement(const View& view, int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high) {
   const std::int64_t first = FirstBit(view, k);
   for (int from = 0; from < view.value_bits; from += 8) {
     const unsigned expected = ExpectedBits(view, first, from);
-    const unsigned mask = view.value_bits - from < 8 ? (1U << view.value_bits) - 1 : 0xff;
-    const unsigned found = static_cast<unsigned>((from < 64 ? low : high) >> (from % 64)) & mask;
+    const unsigned found = FoundBits(view, low, high, from);
     if (found == expected) continue;
-    Fail("wrong-value", "R19",
-         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %lld of storage %d. An element lies "
-         "at "
-         "data + byte_offset + index * stride * item size.",
-         static_cast<long long>(k), tensor, found, from / 8, expected, static_cast<long long>((first + from) / 8), view.storage);
+    const Overlooked why = WhyWrong(view, k, low, high);
+    Fail("wrong-value", why.rule,
+         "Element %lld of tensor %d was read as 0x%02x in its byte %d, expected 0x%02x, byte %lld of storage %d. %s",
+         static_cast<long long>(k), tensor, found, from / 8, expected, static_cast<long long>((first + from) / 8), view.storage,
+         why.text);
   }
 }
 
@@ -118,6 +153,11 @@ void CheckAlive(int number, const char* use) {
          "%s of tensor %d, which is %s. After its deleter was called nobody may touch the struct, its shape, its strides or its "
          "data.",
          use, number, Word(t.state));
+  }
+  if (t.view.foreign && t.by_version) {
+    Fail("protocol", "R14",
+         "%s of tensor %d, whose major version is foreign. That its consumer passed max_version is no reason not to look.", use,
+         number);
   }
   if (t.view.foreign) {
     Fail("protocol", "R12",
@@ -143,6 +183,33 @@ void CheckPayload(int number) {
          "Byte %zu of the payload of tensor %d changed before its deleter was called: expected 0x%02x, found 0x%02x.", i, number,
          unsigned{expected}, unsigned{s.bytes[i]});
   }
+}
+
+void CheckBorrowed(const View& view) {
+  if (storages[view.storage].freed) {
+    Fail("use-after-delete", "R38",
+         "A borrowed view is read after its storage %d was freed. It is valid only while its producer is held.", view.storage);
+  }
+}
+
+// Nobody took the tensor over: then it is the fault of where it was, else of its consumer.
+[[noreturn]] void FailMissing(int number) {
+  const Tensor& t = tensors[number];
+  if (t.state == State::kFresh && t.way == Way::kHandle) {
+    Fail("missing-delete", "R7",
+         "The deleter of tensor %d never ran: at the end it is %s. The destructor of a handle calls it as long as the name says "
+         "unused.",
+         number, Word(t.state));
+  }
+  if (t.state == State::kFresh && t.way == Way::kApi) {
+    Fail("missing-delete", "R39",
+         "The deleter of tensor %d never ran: at the end it is %s. managed_tensor_to_py_object_no_sync takes over what it is "
+         "given.",
+         number, Word(t.state));
+  }
+  Fail("missing-delete", "R3",
+       "The deleter of tensor %d never ran: at the end it is %s. Whoever owns a tensor last calls its deleter.", number,
+       Word(t.state));
 }
 
 }  // namespace
@@ -227,10 +294,24 @@ int Exported(const void* tensor, const View& view) {
   t.address = tensor;
   t.state = State::kFresh;
   t.taken = false;
+  t.by_version = false;
+  t.way = Way::kDirect;
   t.borrowers = 0;
   t.view = view;
   Unlock();
   return number;
+}
+
+void Travels(int tensor, Way way) {
+  Lock();
+  tensors[tensor].way = way;
+  Unlock();
+}
+
+void AskedByVersion(const void* tensor) {
+  Lock();
+  tensors[Find(tensor)].by_version = true;
+  Unlock();
 }
 
 const View& Meaning(int tensor) {
@@ -270,6 +351,10 @@ void Released(int tensor, Owner owner) {
          "does "
          "nothing: the consumer deletes.",
          tensor, Word(t.state));
+  }
+  if (owner == Owner::kGiver && t.taken) {
+    Fail("double-delete", "R39",
+         "Whoever gave tensor %d to managed_tensor_to_py_object_no_sync calls its deleter. The function took it over.", tensor);
   }
   if (t.state == State::kDeleted || t.state == State::kReleased) {
     Fail("double-delete", "R3", "The %s calls the deleter of tensor %d, which is %s. A deleter runs once.",
@@ -363,12 +448,15 @@ void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t hi
   Unlock();
 }
 
+void BorrowedUse(const View& view) {
+  Lock();
+  CheckBorrowed(view);
+  Unlock();
+}
+
 void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high) {
   Lock();
-  if (storages[view.storage].freed) {
-    Fail("use-after-delete", "R38",
-         "A borrowed view is read after its storage %d was freed. It is valid only while its producer is held.", view.storage);
-  }
+  CheckBorrowed(view);
   CheckElement(view, 0, k, low, high);
   Unlock();
 }
@@ -409,10 +497,7 @@ bool Outstanding() {
 void Judge() {
   Lock();
   for (int i = 1; i <= tensor_count; ++i) {
-    if (tensors[i].state == State::kDeleted) continue;
-    Fail("missing-delete", "R3",
-         "The deleter of tensor %d never ran: at the end it is %s. Whoever owns a tensor last calls its deleter.", i,
-         Word(tensors[i].state));
+    if (tensors[i].state != State::kDeleted) FailMissing(i);
   }
   for (int i = 1; i <= storage_count; ++i) {
     if (!storages[i].freed) Fail("storage-leak", "R4", "Storage %d was never freed although all of its tensors are deleted.", i);

@@ -33,6 +33,7 @@ struct View {
   std::int64_t shape[kMaxRank] = {};
   std::int64_t strides[kMaxRank] = {};  // in elements, as the address formula (R19) has it; may be zero or negative
   std::int64_t origin = 0;              // in bytes from the start of the storage to element (0, 0, ...)
+  std::int64_t offset = 0;              // the part of them that byte_offset says (R20)
   int item_bits = 0;                    // from one element to the next at stride 1; below 8 when packed
   int value_bits = 0;                   // of them, the lowest are the value
   bool foreign = false;                 // a foreign major version: nothing but the deleter may be touched (R12)
@@ -41,8 +42,12 @@ struct View {
   const char* refusal = nullptr;        // the rule by which a consumer of CPU arrays must refuse it; a literal
 };
 
-// Who may call a tensor's deleter: the capsule (here: handle) while the tensor is unconsumed (R7), the consumer afterwards (R10).
-enum class Owner : std::uint8_t { kHandle, kConsumer };
+// Who calls a tensor's deleter: the capsule (here: handle) while the tensor is unconsumed (R7), the consumer afterwards (R10), or
+// who gave it to the exchange API, which must not (R39).
+enum class Owner : std::uint8_t { kHandle, kConsumer, kGiver };
+
+// How a tensor gets from its producer to its consumer: tells whose fault it is if nobody takes or deletes it.
+enum class Way : std::uint8_t { kDirect, kHandle, kApi };
 
 // Forgets everything. Takes time for what was used only. Before each execution, while nobody else calls. Not `concurrent` if the
 // scheduler lets one thread run at a time: then nothing is locked.
@@ -65,6 +70,11 @@ void StorageFreed(int storage);
 // A managed tensor was made. `tensor` is the struct's address, by which the deleter will name it. Returns its number, from 1.
 // Fails if it is marked as a copy while another tensor has its storage (R24).
 int Exported(const void* tensor, const View& view);
+// Before the tensor leaves its producer. Without a call it goes kDirect.
+void Travels(int tensor, Way way);
+// The newest tensor at this address is the answer to a max_version; its consumer must look at the version all the same (R14).
+// Before it is published.
+void AskedByVersion(const void* tensor);
 // What a tensor means, for a further export of its values by the consumer that holds it. Valid until Reset, as StorageMeaning is.
 const View& Meaning(int tensor);
 // A consumer took ownership. Returns the tensor's number, 0 never. Fails if somebody took it before (R9) or it is deleted (R2).
@@ -90,7 +100,9 @@ void Accepted(int tensor);
 // of `high`. Fails if they are not what the export meant.
 void ShapeSeen(int tensor, int rank, const std::int64_t* shape);
 void ElementRead(int tensor, std::int64_t k, std::uint64_t low, std::uint64_t high);
-// The same for a view that nobody owns, valid as long as its producer's storage (R38).
+// Before such a read: fails if the storage of a view that nobody owns was freed (R38).
+void BorrowedUse(const View& view);
+// The same as ElementRead for a view that nobody owns.
 void BorrowedRead(const View& view, std::int64_t k, std::uint64_t low, std::uint64_t high);
 
 // Whoever has `view` is about to invert the bits of element `k`, and nobody else reads or writes it meanwhile. Fails if the view
@@ -109,7 +121,7 @@ const void* StorageToken(int storage);
 
 // Whether a tensor is not deleted yet, a storage not freed, or an object not gone.
 bool Outstanding();
-// At the end of an execution, when the subject has dropped everything: each deleter ran (R3) and each storage was freed.
+// At the end of an execution, when the subject has dropped everything: each deleter ran (R3, R7, R39) and each storage was freed.
 void Judge();
 
 }  // namespace handoff::ledger

@@ -110,6 +110,7 @@ TEST_F(LedgerTest, ABorrowedViewDiesWithItsStorage) {
   Released(e.number, Owner::kHandle);
   e.Delete();
   e.Free();
+  EXPECT_DEATH(BorrowedUse(view), "use-after-delete R38");
   EXPECT_DEATH(BorrowedRead(view, 0, e.At(6), 0), "use-after-delete R38");
 }
 
@@ -178,6 +179,13 @@ TEST_F(LedgerTest, TouchingAForeignMajorVersionBreaksR12) {
   EXPECT_DEATH(Borrowed(e.number), "protocol R12");
 }
 
+TEST_F(LedgerTest, AForeignAnswerToAMaxVersionBreaksR14) {
+  Exchange e(/*foreign=*/true);
+  AskedByVersion(&e.tensor);
+  Consumed(&e.tensor);
+  EXPECT_DEATH(Borrowed(e.number), "protocol R14");
+}
+
 TEST_F(LedgerTest, AnUnknownStructIsAProtocolError) {
   int stranger = 0;
   EXPECT_EQ(NumberOf(&stranger), 0);
@@ -209,7 +217,19 @@ TEST_F(LedgerTest, PackedElementsAreComparedBitByBit) {
   view.item_bits = 8;
   const int padded = Exported(&word, view);
   ElementRead(padded, 1, word >> 8 & 0xf, 0);
-  EXPECT_DEATH(ElementRead(padded, 1, word >> 4 & 0xf, 0), "wrong-value R19");
+  EXPECT_DEATH(ElementRead(padded, 1, word >> 4 & 0xf, 0), "wrong-value R21.*packed");
+  EXPECT_DEATH(ElementRead(padded, 1, word >> 24 & 0xf, 0), "wrong-value R19");
+}
+
+TEST_F(LedgerTest, AValueReadWithoutByteOffsetBreaksR20) {
+  Exchange e;
+  View view = Meaning(e.number);
+  view.offset = 2;
+  int tensor = 0;
+  const int number = Exported(&tensor, view);
+  ElementRead(number, 1, e.At(4), 0);
+  EXPECT_DEATH(ElementRead(number, 1, e.At(2), 0), "wrong-value R20.*byte_offset");
+  EXPECT_DEATH(ElementRead(number, 1, e.At(0), 0), "wrong-value R19");
 }
 
 TEST_F(LedgerTest, KeepingWhatShouldBeRefusedNamesTheRule) {
@@ -272,6 +292,17 @@ TEST_F(LedgerTest, WhatIsLeftAtTheEndIsMissing) {
   Released(e.number, Owner::kConsumer);
   e.Delete();
   EXPECT_DEATH(Judge(), "storage-leak R4.*Storage 1");
+}
+
+TEST_F(LedgerTest, WhatNobodyTookIsTheFaultOfWhereItWas) {
+  Exchange e;
+  Travels(e.number, Way::kHandle);
+  EXPECT_DEATH(Judge(), "missing-delete R7.*not consumed yet");
+  Travels(e.number, Way::kApi);
+  EXPECT_DEATH(Judge(), "missing-delete R39.*not consumed yet");
+  Consumed(&e.tensor);
+  EXPECT_DEATH(Judge(), "missing-delete R3:");
+  EXPECT_DEATH(Released(e.number, Owner::kGiver), "double-delete R39");
 }
 
 TEST_F(LedgerTest, AnObjectThatIsLeftIsALeak) {

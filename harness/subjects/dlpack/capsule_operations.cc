@@ -50,7 +50,7 @@ const std::array<OperationKind, 20> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 34> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 37> kTwinTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -104,7 +104,8 @@ constexpr std::array<TwinOf<Defect>, 34> kTwinTable = {{
     {{"api_error_without_exception", "smallest breach of R37: an exchange function fails without setting an exception",
       "protocol"},
      Defect::kApiErrorWithoutException},
-    {{"api_view_outlives_object", "smallest breach of R38: a borrowed view is read after its object was let go", "address"},
+    {{"api_view_outlives_object", "smallest breach of R38: a borrowed view is read after its object was let go",
+      "use-after-delete"},
      Defect::kApiViewOutlivesObject},
     {{"api_keeps_stolen_tensor", "smallest breach of R39: a consumer deletes the tensor that it gave away", "double-delete"},
      Defect::kApiKeepsStolenTensor},
@@ -126,6 +127,14 @@ constexpr std::array<TwinOf<Defect>, 34> kTwinTable = {{
     {{"native_lock_attached", "numpy/numpy#28577: a native lock is waited for attached, so that the world cannot be stopped",
       "deadlock"},
      Defect::kNativeLockAttached},
+    {{"major_ignored", "smallest breach of R14: a consumer passes max_version and does not look at the version that it gets",
+      "protocol"},
+     Defect::kMajorIgnored},
+    {{"capsule_misnamed", "smallest breach of R6: a capsule's name is none of the specification's", "protocol"},
+     Defect::kCapsuleMisnamed},
+    {{"api_looked_up_on_object", "smallest breach of R36, after apache/tvm-ffi: a consumer asks the object for the exchange API",
+      "protocol"},
+     Defect::kApiLookedUpOnObject},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

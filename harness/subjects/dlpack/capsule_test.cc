@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cstdlib>
 #include <memory>
 #include <thread>
@@ -13,13 +11,11 @@
 #include <vector>
 
 #include "harness/subjects/dlpack/capsule_operations.h"
-#include "harness/subjects/dlpack/exchange.h"
 #include "harness/subjects/dlpack/interleave.h"
 #include "harness/subjects/dlpack/layout.h"
 #include "harness/subjects/dlpack/managed_tensor.h"
 #include "harness/subjects/dlpack/negotiation.h"
 #include "harness/subjects/dlpack/operation_names.h"
-#include "harness/subjects/dlpack/rules.h"
 
 // LeakSanitizer does not look into CPython's allocator and takes what live objects hold for lost. The ledger judges leaks.
 extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
@@ -179,7 +175,7 @@ TEST_F(CapsuleTest, TwinDropIgnoresName) {
   EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}), "double-delete R10");
 }
 TEST_F(CapsuleTest, TwinDropWithoutDelete) {
-  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
+  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R7");
 }
 TEST_F(CapsuleTest, TwinRenameAfterFailureWindow) {
   EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R10");
@@ -200,7 +196,7 @@ TEST_F(CapsuleTest, TwinCapsuleReferenceLeaked) {
 }
 TEST_F(CapsuleTest, TwinByteOffsetIgnored) {
   EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
-               "wrong-value R19");
+               "wrong-value R20");
 }
 TEST_F(CapsuleTest, TwinDeleterWithoutThreadState) {
   EXPECT_DEATH(Execute("deleter_without_thread_state", {{0, Export("legacy")}, {1, Op("consume")}, {1, ReleaseDetached()}}),
@@ -301,9 +297,9 @@ TEST_F(CapsuleTest, ExchangeApiTwins) {
   EXPECT_DEATH(Execute("api_lacks_function", {{0, Api(capsule::kApiImport)}}), "protocol R34:");
   EXPECT_DEATH(Execute("api_major_ignored", {{0, Api(capsule::kApiImport, "next_major")}}), "protocol R35:");
   EXPECT_DEATH(Execute("api_error_without_exception", {{0, Api(capsule::kApiAllocateElsewhere)}}), "protocol R37:");
-  EXPECT_DEATH(Execute("api_view_outlives_object", {{0, Api(capsule::kApiBorrow)}}), "heap-use-after-free|use-after-delete R38");
+  EXPECT_DEATH(Execute("api_view_outlives_object", {{0, Api(capsule::kApiBorrow)}}), "use-after-delete R38:");
   EXPECT_DEATH(Execute("api_keeps_stolen_tensor", {{0, Api(capsule::kApiImport)}, {0, Api(capsule::kApiWrap)}}),
-               "double-delete R3");
+               "double-delete R39:");
   EXPECT_DEATH(Execute("allocator_forgets_error", {{0, Api(capsule::kApiAllocateElsewhere)}}), "protocol R40:");
 }
 #endif
@@ -385,19 +381,6 @@ TEST_F(CapsuleTest, TwinCachedCapsuleUnlocked) {
   EXPECT_DEATH(Execute("cached_capsule_unlocked", steps, {"make capsule", 0, {}}, {{1, Op("export_again", {1})}}),
                "leak|missing");
 }
-
-#if DLPACK_MINOR_VERSION >= 2
-TEST_F(CapsuleTest, EveryTwinThatARuleNamesExists) {
-  const auto exists = [](std::string_view name) {
-    const auto is = [name](const Twin& twin) { return twin.name == name; };
-    return std::ranges::any_of(Capsule::Twins(), is) || std::ranges::any_of(Exchange::Twins(), is);
-  };
-  for (const Rule& rule : Rules()) {
-    const bool names_twin = !rule.check.empty() && std::islower(static_cast<unsigned char>(rule.shown[0])) != 0;
-    if (names_twin) EXPECT_TRUE(exists(rule.shown)) << rule.number << " is shown by " << rule.shown;
-  }
-}
-#endif
 
 #ifdef HANDOFF_TSAN
 TEST_F(CapsuleTest, ThreadSanitizerSeesTheRaceOnTheName) {

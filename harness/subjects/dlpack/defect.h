@@ -25,6 +25,9 @@ enum class Defect : std::uint8_t {
   kNullDeleterCalled,
   kReadOnlyWritten,
   kCopiedFlagOnOwnMemory,
+  kVersionedNullStrides,
+  kEmptyKeepsData,
+  kFlagWithoutReason,
   // Of the C ABI alone.
   kTakeLoadsThenClears,
   kExportWithoutRetain,
@@ -56,6 +59,8 @@ enum class Defect : std::uint8_t {
   kRelaxedQueue,
   kCachedCapsuleUnlocked,
   kNativeLockAttached,
+  kCapsuleMisnamed,
+  kApiLookedUpOnObject,
 };
 
 // Once, before the first execution.

@@ -36,7 +36,7 @@ const std::array<OperationKind, 11> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 18> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 21> kTwinTable = {{
     {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
@@ -77,6 +77,12 @@ constexpr std::array<TwinOf<Defect>, 18> kTwinTable = {{
      Defect::kReadOnlyWritten},
     {{"copied_flag_on_own_memory", "smallest breach of R24: the flag IS_COPIED on memory that the producer keeps", "protocol"},
      Defect::kCopiedFlagOnOwnMemory},
+    {{"versioned_null_strides", "smallest breach of R18: a versioned struct is exported with NULL strides", "protocol"},
+     Defect::kVersionedNullStrides},
+    {{"empty_keeps_data", "smallest breach of R17, as numpy 2.4 does it: a tensor without elements has data", "protocol"},
+     Defect::kEmptyKeepsData},
+    {{"flag_without_reason", "smallest breach of R29: whatever is exported is marked as read-only", "protocol"},
+     Defect::kFlagWithoutReason},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

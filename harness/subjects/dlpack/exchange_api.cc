@@ -79,12 +79,43 @@ const DLPackExchangeAPI kNewerApi = {{{DLPACK_MAJOR_VERSION + 1, 0}, const_cast<
                                      nullptr,
                                      nullptr};
 
+// What stands in a type for the capsule: gives it to those who ask the type and catches those who ask an object of it (R36).
+// CPython calls it with no `object` for a look-up on the type.
+struct ApiAttribute {
+  PyObject_HEAD PyObject* capsule;  // owns a reference
+};
+
+PyObject* GetApi(PyObject* self, PyObject* object, PyObject* /*type*/) {
+  if (object != nullptr) {
+    oracle::Fail("protocol", "R36",
+                 "%s was looked up on an object. An object may have such an attribute of its own: ask its type.", kAttribute);
+  }
+  return Py_NewRef(reinterpret_cast<ApiAttribute*>(self)->capsule);
+}
+
+PyType_Slot attribute_slots[] = {
+    {Py_tp_descr_get, reinterpret_cast<void*>(GetApi)},
+    {0, nullptr},
+};
+PyType_Spec attribute_spec = {"handoff.ExchangeApi", sizeof(ApiAttribute), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, attribute_slots};
+
+// Takes over the reference. Null if there is no memory. Lives as long as the type that has it, which is for ever.
+PyObject* NewApiAttribute(PyObject* capsule) {
+  auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&attribute_spec));
+  PyObject* attribute = type == nullptr || capsule == nullptr ? nullptr : type->tp_alloc(type, 0);
+  if (attribute != nullptr) reinterpret_cast<ApiAttribute*>(attribute)->capsule = capsule;
+  return attribute;
+}
+
 // --- The consumer's side ---
 
 // Looked up on the type, not on the object (R36). Walks back to a major version that we know (R35).
-const DLPackExchangeAPI* FindApi(PyTypeObject* type) {
+const DLPackExchangeAPI* FindApi(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
   HANDOFF_SYNC_POINT(type, "look up exchange API");
-  PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kAttribute);
+  PyObject* capsule =
+      PyObject_GetAttrString(Has(Defect::kApiLookedUpOnObject) ? object : reinterpret_cast<PyObject*>(type), kAttribute);
   if (capsule == nullptr) {
     PyErr_Clear();
     return nullptr;
@@ -128,18 +159,19 @@ void PublishExchangeApi(PyTypeObject* type, bool newer) {
   lacking.managed_tensor_allocator = nullptr;
   const DLPackExchangeAPI* right = newer ? &kNewerApi : &kApi;
   auto* api = const_cast<DLPackExchangeAPI*>(Has(Defect::kApiLacksFunction) ? &lacking : right);
-  PyObject* capsule = PyCapsule_New(api, Has(Defect::kApiInWrongCapsule) ? "exchange_api" : kCapsuleName, nullptr);
+  PyObject* attribute =
+      NewApiAttribute(PyCapsule_New(api, Has(Defect::kApiInWrongCapsule) ? "exchange_api" : kCapsuleName, nullptr));
   PyObject* dictionary = PyType_GetDict(type);
-  if (capsule == nullptr || PyDict_SetItemString(dictionary, kAttribute, capsule) != 0) {
+  if (attribute == nullptr || PyDict_SetItemString(dictionary, kAttribute, attribute) != 0) {
     oracle::Fail("harness", "", "CPython could not add the exchange API to its type: memory is short.");
   }
   Py_DECREF(dictionary);
-  Py_DECREF(capsule);
+  Py_DECREF(attribute);
   PyType_Modified(type);
 }
 
 Array* ImportByApi(PyObject* object) {
-  const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
+  const DLPackExchangeAPI* api = FindApi(object);
   DLManagedTensorVersioned* tensor = nullptr;
   if (api == nullptr) return nullptr;
   HANDOFF_SYNC_POINT(TokenOf(object), "export by API");
@@ -149,26 +181,31 @@ Array* ImportByApi(PyObject* object) {
 }
 
 PyObject* WrapByApi(PyObject* like, Array* array, Kind kind) {
-  const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
+  const DLPackExchangeAPI* api = FindApi(like);
   if (api == nullptr) return nullptr;
   DLManagedTensorVersioned* tensor = ExportVersioned(Retain(array), kind);
   const int number = ledger::NumberOf(tensor);
+  ledger::Travels(number, ledger::Way::kApi);
   void* object = nullptr;
   HANDOFF_SYNC_POINT(ledger::TensorToken(number), "import by API");
   if (!Succeeded(api->managed_tensor_to_py_object_no_sync(tensor, &object), "managed_tensor_to_py_object_no_sync"))
     return nullptr;
-  if (Has(Defect::kApiKeepsStolenTensor)) Refuse(tensor, number);
+  if (Has(Defect::kApiKeepsStolenTensor)) {
+    ledger::Released(number, ledger::Owner::kGiver);
+    CallDeleter(tensor);
+  }
   return static_cast<PyObject*>(object);
 }
 
 void BorrowByApi(PyObject* object) {
-  const DLPackExchangeAPI* api = FindApi(Py_TYPE(object));
+  const DLPackExchangeAPI* api = FindApi(object);
   if (api != nullptr && api->dltensor_from_py_object_no_sync != nullptr) {
     Array view;
     const ledger::View& meaning = Meaning(*NativeArray(object));
     HANDOFF_SYNC_POINT(TokenOf(object), "borrow by API");
     if (Succeeded(api->dltensor_from_py_object_no_sync(object, &view.view), "dltensor_from_py_object_no_sync")) {
       if (Has(Defect::kApiViewOutlivesObject)) Py_CLEAR(object);
+      ledger::BorrowedUse(meaning);
       ReadBorrowed(view, meaning);
     }
   }
@@ -176,7 +213,7 @@ void BorrowByApi(PyObject* object) {
 }
 
 Array* AllocateByApi(PyObject* like, bool elsewhere) {
-  const DLPackExchangeAPI* api = FindApi(Py_TYPE(like));
+  const DLPackExchangeAPI* api = FindApi(like);
   if (api == nullptr) return nullptr;
   Description description = Describe(kLayouts[0], kElementTypes[0], nullptr);
   DLTensor& prototype = description.view;

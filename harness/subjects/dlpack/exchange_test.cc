@@ -168,7 +168,7 @@ TEST(ExchangeTwinTest, DropIgnoresName) {
   EXPECT_DEATH(Execute("drop_ignores_name", {{0, Export("legacy")}, {1, Op("consume")}, {0, Op("drop")}}), "double-delete R10");
 }
 TEST(ExchangeTwinTest, DropWithoutDelete) {
-  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R3");
+  EXPECT_DEATH(Execute("drop_without_delete", {{0, Export("legacy")}, {0, Op("drop")}}), "missing-delete R7");
 }
 TEST(ExchangeTwinTest, RenameAfterFailureWindow) {
   EXPECT_DEATH(Execute("rename_after_failure_window", {{0, Export("legacy")}, {1, Op("refuse")}}), "double-delete R10");
@@ -197,7 +197,7 @@ TEST(ExchangeTwinTest, TakeLoadsThenClears) {
 TEST(ExchangeTwinTest, ByteOffsetIgnored) {
   Execute("byte_offset_ignored", ConsumeAndRead());  // no offset, nothing to see
   EXPECT_DEATH(Execute("byte_offset_ignored", {{0, Export("legacy", "offset")}, {1, Op("consume")}, {1, Op("read")}}),
-               "wrong-value R19");
+               "wrong-value R20");
 }
 TEST(ExchangeTwinTest, StridesIgnored) {
   Execute("strides_ignored", ConsumeAndRead());
@@ -226,7 +226,7 @@ TEST(ExchangeTwinTest, UncheckedImport) {
 TEST(ExchangeTwinTest, PaddingIgnored) {
   EXPECT_DEATH(
       Execute("padding_ignored", {{0, Export("versioned", "vector", "int4_padded")}, {1, Op("consume")}, {1, Op("read")}}),
-      "wrong-value R19");
+      "wrong-value R21");
 }
 TEST(ExchangeTwinTest, NullDeleterCalled) {
   EXPECT_DEATH(Execute("null_deleter_called", {{0, Export("no_deleter")}, {0, Op("drop")}}), "protocol R1:");

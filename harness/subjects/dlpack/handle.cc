@@ -67,6 +67,7 @@ Array* ImportOrRefuse(Managed* tensor, int number, Step fails) {
 bool Publish(Handle& handle, const char* name, void* tensor) {
   if (!Claim(handle, nullptr)) return false;
   handle.tensor = tensor;
+  ledger::Travels(ledger::NumberOf(tensor), ledger::Way::kHandle);
   if (Has(Defect::kRelaxedPublish)) {
     HANDOFF_SYNC_POINT(&handle, "name handle");
     Name(handle.name).store(name, std::memory_order_relaxed);

@@ -7,11 +7,6 @@
 #include "harness/subjects/dlpack/defect.h"
 #include "harness/subjects/dlpack/meaning.h"
 
-// Bit 2, which headers before 1.1 do not name.
-#ifndef DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED
-#define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL)
-#endif
-
 namespace handoff::dlpack {
 namespace {
 
@@ -58,7 +53,8 @@ void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
   if (kind == Kind::kNextMajor) ++tensor.version.major;
   if (kind == Kind::kReadOnly || array.read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
-  if (array.padded) tensor.flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  if (array.padded) tensor.flags |= kSubbyteTypePadded;
+  if (Has(Defect::kFlagWithoutReason)) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (kind == Kind::kDeviceNumber) t.device.device_id = 1;
   if (kind == Kind::kNegativeRank) t.ndim = -1;
   if (kind == Kind::kOtherDevice) {
@@ -180,13 +176,15 @@ Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(M
   }
   if (t.ndim != 0) {
     t.shape = block->shape;
-    t.strides = kind == Kind::kLegacy && array.null_strides ? nullptr : block->strides;
+    const bool may_be_null = kind == Kind::kLegacy || Has(Defect::kVersionedNullStrides);
+    t.strides = may_be_null && array.null_strides ? nullptr : block->strides;
   }
+  if (t.data == nullptr && Has(Defect::kEmptyKeepsData)) t.data = block;
   block->tensor.manager_ctx = owner;
   block->tensor.deleter = deleter;
   Stamp(block->tensor, kind, array);
   if (kind == Kind::kNoDeleter) Lend(block->tensor);
-  TellExport(&block->tensor, array, kind);
+  TellExport(block->tensor, array, kind);
   return &block->tensor;
 }
 
@@ -238,7 +236,7 @@ Array* Import(DLManagedTensorVersioned* tensor, int number, Step fails) {
   array->versioned = tensor;
   array->read_only = (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   array->copied = (tensor->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
-  array->padded = (tensor->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0 && !Has(Defect::kPaddingIgnored);
+  array->padded = (tensor->flags & kSubbyteTypePadded) != 0 && !Has(Defect::kPaddingIgnored);
   return array;
 }
 

@@ -32,6 +32,9 @@ inline constexpr std::array<std::string_view, 11> kKindNames = {"legacy",       
 // Those that a producer in pure C++ can be asked for.
 inline constexpr int kNativeKinds = 9;
 
+// The flag for padded elements, which headers before 1.1 do not name.
+inline constexpr std::uint64_t kSubbyteTypePadded = 1U << 2U;
+
 // Whether a struct of this kind can describe the array: a legacy one has no flags to say "read only" (R32) or "padded".
 bool CanDescribe(const Array& array, Kind kind);
 

@@ -1,5 +1,7 @@
 #include "harness/subjects/dlpack/meaning.h"
 
+#include "harness/oracle/verdict.h"
+
 namespace handoff::dlpack {
 namespace {
 
@@ -16,6 +18,45 @@ const char* RefusalOf(Kind kind) {
   }
 }
 
+ledger::View MeaningOf(const Array& array, Kind kind) {
+  ledger::View view = Meaning(array);
+  view.foreign = kind == Kind::kNextMajor;
+  view.read_only = view.read_only || kind == Kind::kReadOnly;
+  view.copied = kind == Kind::kCopied;
+  if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
+  return view;
+}
+
+void CheckData(const DLTensor& tensor, const ledger::View& view) {
+  bool empty = false;
+  for (int d = 0; d < view.rank; ++d) empty = empty || view.shape[d] == 0;
+  if (empty && tensor.data != nullptr)
+    oracle::Fail("protocol", "R17", "A tensor without elements is exported with data. It has none, so data is NULL.");
+}
+
+// A header before 1.2 still allows NULL strides.
+void CheckStrides(const DLManagedTensorVersioned& tensor, const ledger::View& view) {
+  const bool must = tensor.version.major > 1 || (tensor.version.major == 1 && tensor.version.minor >= 2);
+  if (must && view.rank != 0 && tensor.dl_tensor.strides == nullptr) {
+    oracle::Fail(
+        "protocol", "R18",
+        "A tensor of rank %d and version %u.%u is exported with NULL strides. Only legacy structs and versions before 1.2 "
+        "may leave them out.",
+        view.rank, tensor.version.major, tensor.version.minor);
+  }
+}
+
+void CheckFlags(const DLManagedTensorVersioned& tensor, const ledger::View& view) {
+  std::uint64_t allowed = 0;
+  if (view.read_only) allowed |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (view.copied) allowed |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (view.item_bits != view.value_bits) allowed |= kSubbyteTypePadded;
+  if (const std::uint64_t more = tensor.flags & ~allowed; more != 0) {
+    oracle::Fail("protocol", "R29", "A tensor is exported with the flags 0x%llx, for which there is no reason.",
+                 static_cast<unsigned long long>(more));
+  }
+}
+
 }  // namespace
 
 int TellStorage(const unsigned char* bytes, std::size_t size, const Layout& layout, const ElementType& type) {
@@ -25,6 +66,7 @@ int TellStorage(const unsigned char* bytes, std::size_t size, const Layout& layo
   view.item_bits = ItemBits(type.type, type.padded);
   view.value_bits = type.type.bits * type.type.lanes;
   view.origin = (layout.pointer + layout.offset) * UnitBytes(type);
+  view.offset = layout.offset * UnitBytes(type);
   view.refusal = type.refusal;
   for (int d = 0; d < layout.rank; ++d) {
     view.shape[d] = layout.shape[d];
@@ -38,7 +80,7 @@ int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from) {
   ledger::View view = Meaning(from);
   view.read_only = view.copied = false;
   view.storage = ledger::AddCopy(bytes, size, view);
-  view.origin = 0;
+  view.origin = view.offset = 0;
   std::int64_t step = 1;
   for (int d = view.rank - 1; d >= 0; --d) {
     view.strides[d] = step;
@@ -48,13 +90,18 @@ int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from) {
   return view.storage;
 }
 
-void TellExport(const void* tensor, const Array& array, Kind kind) {
-  ledger::View view = Meaning(array);
-  view.foreign = kind == Kind::kNextMajor;
-  view.read_only = view.read_only || kind == Kind::kReadOnly;
-  view.copied = kind == Kind::kCopied;
-  if (view.refusal == nullptr) view.refusal = RefusalOf(kind);
-  ledger::Exported(tensor, view);
+void TellExport(const DLManagedTensor& tensor, const Array& array, Kind kind) {
+  const ledger::View view = MeaningOf(array, kind);
+  CheckData(tensor.dl_tensor, view);
+  ledger::Exported(&tensor, view);
+}
+
+void TellExport(const DLManagedTensorVersioned& tensor, const Array& array, Kind kind) {
+  const ledger::View view = MeaningOf(array, kind);
+  CheckData(tensor.dl_tensor, view);
+  CheckStrides(tensor, view);
+  CheckFlags(tensor, view);
+  ledger::Exported(&tensor, view);
 }
 
 const ledger::View& Meaning(const Array& array) {

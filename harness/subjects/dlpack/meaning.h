@@ -16,8 +16,10 @@ namespace handoff::dlpack {
 int TellStorage(const unsigned char* bytes, std::size_t size, const Layout& layout, const ElementType& type);
 // A storage of `size` bytes into which the elements of `from` are copied, compact and in row-major order. Returns its number.
 int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from);
-// `tensor`, a new managed tensor, shows `array` and is of this kind.
-void TellExport(const void* tensor, const Array& array, Kind kind);
+// `tensor`, a new managed tensor that nobody else has seen, shows `array` and is of this kind. Fails if the struct says something
+// else: NULL strides (R18), data without elements (R17), a flag without a reason (R29).
+void TellExport(const DLManagedTensor& tensor, const Array& array, Kind kind);
+void TellExport(const DLManagedTensorVersioned& tensor, const Array& array, Kind kind);
 
 // What an export of the array means. Valid to the end of the execution; owned by the ledger.
 const ledger::View& Meaning(const Array& array);

@@ -124,9 +124,11 @@ PyObject* CachedCapsule(PyObject* self) {
 PyObject* CapsuleOf(PyObject* self, const Request& request) {
   const Kind kind = Cast(self)->kind;
   if (kind == Kind::kCached) return CachedCapsule(self);
-  if (kind == Kind::kCopied && request.own_memory)
-    return NewCapsule(ExportPython<DLManagedTensorVersioned>(self, Kind::kVersioned));
-  return NewCapsule(ExportVersionedFromPython(self));
+  const bool own = kind == Kind::kCopied && request.own_memory;
+  DLManagedTensorVersioned* tensor =
+      own ? ExportPython<DLManagedTensorVersioned>(self, Kind::kVersioned) : ExportVersionedFromPython(self);
+  ledger::AskedByVersion(tensor);
+  return NewCapsule(tensor);
 }
 
 PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {

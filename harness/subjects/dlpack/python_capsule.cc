@@ -1,6 +1,7 @@
 #include "harness/subjects/dlpack/python_capsule.h"
 
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/verdict.h"
 #include "harness/schedule/point.h"
 #include "harness/subjects/dlpack/defect.h"
 
@@ -12,6 +13,12 @@ const char* FreshName(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kVersionedName) != 0) return kVersionedName;
   if (PyCapsule_IsValid(capsule, kLegacyName) != 0) return kLegacyName;
   return nullptr;
+}
+
+// R6: whoever made a capsule with a tensor gave it a name of the specification, fresh or, by now, used.
+void CheckName(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kUsedVersionedName) != 0 || PyCapsule_IsValid(capsule, kUsedLegacyName) != 0) return;
+  oracle::Fail("protocol", "R6", "A consumer finds a capsule whose name is none that the specification has for tensors.");
 }
 
 // The last reference is gone, so nobody else looks at the capsule now, and no lock is needed. It may run while an exception is
@@ -29,7 +36,10 @@ void DestroyCapsule(PyObject* capsule) {
 Taken TakeUnlocked(PyObject* capsule, Step fails) {
   HANDOFF_SYNC_POINT(CapsuleToken(capsule), "check name");
   const char* name = FreshName(capsule);
-  if (name == nullptr) return {};  // R9
+  if (name == nullptr) {
+    CheckName(capsule);
+    return {};  // R9
+  }
   HANDOFF_SYNC_POINT(CapsuleToken(capsule), "get pointer");
   void* tensor = PyCapsule_GetPointer(capsule, name);
   if (tensor == nullptr) {  // renamed in between, by another thread: without the lock only
@@ -45,9 +55,11 @@ Taken TakeUnlocked(PyObject* capsule, Step fails) {
 
 // The context holds what stands for the capsule at points: written before anybody else can see it, and never again.
 PyObject* NewNamed(void* tensor, const char* name) {
-  const void* token = ledger::TensorToken(ledger::NumberOf(tensor));
+  const int number = ledger::NumberOf(tensor);
+  ledger::Travels(number, ledger::Way::kHandle);
+  const void* token = ledger::TensorToken(number);
   HANDOFF_SYNC_POINT(token, "make capsule");
-  PyObject* capsule = PyCapsule_New(tensor, name, DestroyCapsule);
+  PyObject* capsule = PyCapsule_New(tensor, Has(Defect::kCapsuleMisnamed) ? "dltensor_v1" : name, DestroyCapsule);
   PyCapsule_SetContext(capsule, const_cast<void*>(token));
   ledger::ObjectMade();
   return capsule;

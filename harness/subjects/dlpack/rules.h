@@ -21,7 +21,7 @@ struct Rule {
   Source source;
   std::string_view text;  // in our words
   std::string_view
-      check;  // the verdicts that name it: kinds of oracle::Fail, or "thread" and "address" for the sanitizers; or ""
+      check;  // the verdicts that name it, by their kinds of oracle::Fail; "thread": a race report, which names no rule; or ""
   std::string_view shown;  // a twin, or a test of the ledger, that breaks it; without a check, the reason why there is none
 };
 
