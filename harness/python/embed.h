@@ -27,7 +27,8 @@ void RunBytecode();
 
 // The same by a function that does nothing, made once (a new reference, by an attached thread) and called many times.
 PyObject* MakeSmallFunction();
-void RunSmallFunction(PyObject* function);
+// False if an exception came out of it, which a destructor that ran on the way left there; it is cleared.
+bool RunSmallFunction(PyObject* function);
 
 // A full collection, with the world stopped, by an attached thread. (PyGC_Collect does nothing while automatic collections are
 // off.)

@@ -37,10 +37,11 @@ void MakeThreadState(int thread) {
 void Attach(int thread) { PyEval_RestoreThread(states[thread]); }
 void Detach(int /*thread*/) { PyEval_SaveThread(); }
 
-void Drain(int thread) {
+bool Drain(int thread) {
   Attach(thread);
-  RunSmallFunction(functions[thread]);
+  const bool clean = RunSmallFunction(functions[thread]);
   Detach(thread);
+  return clean;
 }
 
 std::uint32_t WaitingToDrain() {

@@ -20,7 +20,8 @@ void Attach(int thread);
 void Detach(int thread);
 
 // On carrier `thread`, detached: lets the destructors run that wait for it (see RunBytecode).
-void Drain(int thread);
+// False if one of them left an exception behind.
+bool Drain(int thread);
 
 // The carriers for which CPython has something to do at their next bytecode, one bit each: what Drain is for. By the driver,
 // while no operation runs.

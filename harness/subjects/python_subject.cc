@@ -1,5 +1,6 @@
 #include "harness/subjects/python_subject.h"
 
+#include "harness/oracle/verdict.h"
 #include "harness/python/embed.h"
 #include "harness/python/thread_state.h"
 
@@ -19,7 +20,12 @@ ThreadBits PythonSubject::NeedsFinish(ThreadBits program) {
 
 ThreadBits PythonSubject::Waiting() const { return python::WaitingToDrain(); }
 
-void PythonSubject::Finish(int thread) { python::Drain(thread); }
+void PythonSubject::Finish(int thread) {
+  if (!python::Drain(thread)) {
+    oracle::Fail("protocol", LeftExceptionRule(),
+                 "An exception came out of a program that does nothing: a destructor that ran on the way left it there.");
+  }
+}
 
 void PythonSubject::End() {
   rounds_ = 0;

@@ -25,6 +25,8 @@ class PythonSubject : public Subject {
   virtual void Clean(int round) = 0;  // counted from 1
   virtual void Judge() = 0;
   virtual int MaxRounds() const { return 8; }
+  // The rule that a destructor breaks which leaves an exception behind, or "".
+  virtual const char* LeftExceptionRule() const { return ""; }
   // The carriers for which CPython has queued something, those of other programs included.
   virtual ThreadBits Waiting() const;
 

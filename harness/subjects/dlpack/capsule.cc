@@ -61,15 +61,36 @@ void DropObject(PyObject* object) {
   python::Release(object);
 }
 
-// R11a: a destructor leaves a pending exception as it finds it.
-void DropWithException(PyObject* object) {
-  PyErr_SetNone(PyExc_ValueError);
-  DropObject(object);
-  if (PyErr_ExceptionMatches(PyExc_ValueError) == 0) {
+// Makes an exception pending. Returns it, for JudgePending.
+PyObject* Raise() {
+  PyObject* exception = PyObject_CallNoArgs(PyExc_ValueError);
+  PyErr_SetRaisedException(Py_NewRef(exception));
+  return exception;
+}
+
+// R11a: destructors leave a pending exception as they find it: not one like it, but the same. Takes over the reference and clears
+// the error indicator.
+void JudgePending(PyObject* raised) {
+  PyObject* left = PyErr_GetRaisedException();
+  if (left != raised) {
     oracle::Fail("protocol", "R11a",
-                 "A pending exception was gone after a capsule's destructor. It must leave the error indicator alone.");
+                 "A pending exception was %s by a destructor or a deleter. It must leave the error indicator alone.",
+                 left == nullptr ? "cleared" : "replaced");
   }
-  PyErr_Clear();
+  Py_DECREF(left);
+  Py_DECREF(raised);
+}
+
+// After operations that have caught every exception of their own.
+void JudgeNonePending() {
+  if (PyErr_Occurred() == nullptr) return;
+  oracle::Fail("protocol", "R11a", "An exception is pending that no operation raised: a destructor or a deleter left it there.");
+}
+
+void DropWithException(PyObject* object) {
+  PyObject* raised = Raise();
+  DropObject(object);
+  JudgePending(raised);
 }
 
 bool Uses(const Case& c, Code code) {
@@ -98,13 +119,17 @@ void ExportElsewhere(Slot& slot) {
   if (tensor != nullptr) DropObject(Swap(slot, NewCapsule(tensor)));
 }
 
-// Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us.
+// Takes the tensor out of the capsule in `slot`, which stays there for others to find used. Null if there is none for us. A
+// consumer that fails raises an exception, which is pending while capsule and tensor go (numpy/numpy#32697).
 Array* Consume(Slot& slot, Step fails) {
   PyObject* capsule = Share(slot);
   if (capsule == nullptr) return nullptr;
   const Taken taken = TakeFromCapsule(capsule, fails);
+  PyObject* raised = fails == Step::kNever ? nullptr : Raise();
   if (!Has(Defect::kCapsuleReferenceLeaked)) DropObject(capsule);
-  return ImportTaken(taken, fails);
+  Array* array = ImportTaken(taken, fails);
+  if (raised != nullptr) JudgePending(raised);
+  return array;
 }
 
 // The producer's own reference goes at once: what was exported keeps it alive (R4).
@@ -143,6 +168,7 @@ class CapsuleSubject final : public PythonSubject {
   void Judge() override { ledger::Judge(); }
   // A chain of re-exports is no longer than the operations of a case, and each round ends one link at least.
   int MaxRounds() const override { return kMaxOperations; }
+  const char* LeftExceptionRule() const override { return "R11a"; }
 
   Slot slots_[kSlots];                   // capsules; any thread
   Slot boxes_[kBoxes];                   // Python arrays; any thread
@@ -246,6 +272,7 @@ void CapsuleSubject::Apply(int thread, Operation operation) {
   python::Attach(thread);
   DropQueued();
   Dispatch(thread, operation);
+  JudgeNonePending();
   python::Detach(thread);
 }
 
@@ -347,6 +374,7 @@ void CapsuleSubject::DropEverything() {
     HoldNative(thread, nullptr);
     HoldObject(thread, nullptr);
   }
+  JudgeNonePending();
   python::DetachMain();
 }
 
@@ -354,6 +382,7 @@ void CapsuleSubject::Clean(int /*round*/) {
   python::AttachMain();
   DropQueued();
   EndLoans();
+  JudgeNonePending();
   python::DetachMain();
 }
 

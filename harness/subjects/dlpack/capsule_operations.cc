@@ -50,7 +50,7 @@ const std::array<OperationKind, 20> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 37> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -135,6 +135,9 @@ constexpr std::array<TwinOf<Defect>, 37> kTwinTable = {{
     {{"api_looked_up_on_object", "smallest breach of R36, after apache/tvm-ffi: a consumer asks the object for the exchange API",
       "protocol"},
      Defect::kApiLookedUpOnObject},
+    {{"destructor_leaves_exception",
+      "smallest breach of R11a, after NVIDIA/cudf#12921: the capsule's destructor leaves an exception behind", "protocol"},
+     Defect::kDestructorLeavesException},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

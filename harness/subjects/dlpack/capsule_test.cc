@@ -207,7 +207,27 @@ TEST_F(CapsuleTest, TwinDeleterAttachesAfterFinalization) {
                "after-finalization R11");
 }
 TEST_F(CapsuleTest, TwinDestructorClearsException) {
-  EXPECT_DEATH(Execute("destructor_clears_exception", {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}), "protocol R11a");
+  EXPECT_DEATH(Execute("destructor_clears_exception", {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}),
+               "protocol R11a.*cleared");
+}
+TEST_F(CapsuleTest, TwinDestructorLeavesException) {
+  const std::string_view twin = "destructor_leaves_exception";
+  EXPECT_DEATH(Execute(twin, {{0, Export("legacy")}, {0, Op("drop", {0, 1})}}), "protocol R11a.*replaced");
+  EXPECT_DEATH(Execute(twin, {{0, Export("legacy")}, {0, Op("drop")}}), "protocol R11a.*no operation raised");
+  EXPECT_DEATH(Execute(twin, {{0, Export("legacy")}}), "protocol R11a.*does nothing");
+}
+TEST_F(CapsuleTest, AConsumerMayFailAtEveryStepWithItsExceptionPending) {
+  std::vector<Step> steps;
+  for (const auto kind : kKindNames) {
+    for (std::uint8_t step = 0; step < kStepNames.size(); ++step) {
+      steps.push_back({0, Export(kind)});
+      steps.push_back({1, Op("refuse", {0, step})});
+    }
+    if (steps.size() < 40) continue;
+    EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
+    steps.clear();
+  }
+  EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");
 }
 
 // --- deleters ---

@@ -39,6 +39,7 @@ enum class Defect : std::uint8_t {
   kDeleterAttachesAfterFinalization,
   kDeleterAttachesMainInterpreter,
   kDestructorClearsException,
+  kDestructorLeavesException,
   kCapsuleReferenceLeaked,
   kMaxVersionIgnored,
   kWrongErrorClass,

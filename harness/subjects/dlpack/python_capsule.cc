@@ -27,6 +27,7 @@ void DestroyCapsule(PyObject* capsule) {
   HANDOFF_SYNC_POINT(CapsuleToken(capsule), "destroy capsule");
   ledger::ObjectGone();
   if (Has(Defect::kDestructorClearsException)) PyErr_Clear();
+  if (Has(Defect::kDestructorLeavesException)) PyErr_SetNone(PyExc_ValueError);
   const char* name = FreshName(capsule);
   if (Has(Defect::kDropIgnoresName) && name == nullptr) name = PyCapsule_GetName(capsule);
   if (name == nullptr || Has(Defect::kDropWithoutDelete)) return;
