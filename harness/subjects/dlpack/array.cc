@@ -51,6 +51,9 @@ Element Load(const unsigned char* address, int value_bits, unsigned bit) {
     case 8:
       e.low = *address;
       break;
+    case 16:
+      std::memcpy(&e.low, std::assume_aligned<2>(address), 2);
+      break;
     case 32:
       std::memcpy(&e.low, std::assume_aligned<4>(address), 4);
       break;
@@ -116,7 +119,7 @@ template <typename Word>
 void InvertWord(unsigned char* address) {
   Word word;
   std::memcpy(&word, std::assume_aligned<sizeof word>(address), sizeof word);
-  word = ~word;
+  word = static_cast<Word>(~word);
   std::memcpy(std::assume_aligned<sizeof word>(address), &word, sizeof word);
 }
 
@@ -126,6 +129,8 @@ void Invert(const Elements::Place& place, int value_bits) {
     *place.address = static_cast<unsigned char>(*place.address ^ 0xfU << place.bit);
   } else if (value_bits == 8) {
     *place.address = static_cast<unsigned char>(~*place.address);
+  } else if (value_bits == 16) {
+    InvertWord<std::uint16_t>(place.address);
   } else if (value_bits == 32) {
     InvertWord<std::uint32_t>(place.address);
   } else {

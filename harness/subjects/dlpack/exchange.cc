@@ -16,7 +16,7 @@ enum Code : std::uint8_t { kExport, kConsume, kRefuse, kReexport, kRead, kDrop, 
 constexpr Argument kHandle{"handle", kHandles};
 constexpr Argument kBox{"box", kBoxes};
 constexpr Argument kStep{"step", kStepNames.size(), kStepNames};
-constexpr Argument kKind{"kind", kNativeKinds, std::span(kKindNames).first(kNativeKinds)};
+constexpr Argument kKind{"kind", kNativeKinds.size(), kNativeKindNames};
 
 const std::array<OperationKind, 11> kOperations = {{
     {"export",
@@ -143,7 +143,7 @@ void Exchange::Apply(int thread, Operation operation) {
   const auto& a = operation.arguments;
   switch (operation.code) {
     case kExport:
-      ExportInto(handles_[a[0]], NewArray(kLayouts[a[2]], kElementTypes[a[3]]), Kind{a[1]});
+      ExportInto(handles_[a[0]], NewArray(kLayouts[a[2]], kElementTypes[a[3]]), kNativeKinds[a[1]]);
       break;
     case kConsume:
       Consume(thread, handles_[a[0]], Step::kNever);
@@ -152,7 +152,7 @@ void Exchange::Apply(int thread, Operation operation) {
       Consume(thread, handles_[a[0]], Step{a[1]});
       break;
     case kReexport:
-      Reexport(thread, handles_[a[0]], Kind{a[1]});
+      Reexport(thread, handles_[a[0]], kNativeKinds[a[1]]);
       break;
     case kRead:
       if (held_[thread] != nullptr) ReadAll(*held_[thread]);

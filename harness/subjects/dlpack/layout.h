@@ -52,7 +52,7 @@ struct ElementType {
 inline constexpr std::uint8_t kFloat4Code = 17;
 
 // As above: append only.
-inline constexpr std::array<ElementType, 8> kElementTypes = {{
+inline constexpr std::array<ElementType, 11> kElementTypes = {{
     {"int32", {kDLInt, 32, 1}, false, nullptr},
     {"uint8", {kDLUInt, 8, 1}, false, nullptr},
     {"float64", {kDLFloat, 64, 1}, false, nullptr},
@@ -61,6 +61,9 @@ inline constexpr std::array<ElementType, 8> kElementTypes = {{
     {"int4_padded", {kDLInt, 4, 1}, true, nullptr},
     {"unknown", {250, 8, 1}, false, "R13"},  // a code of some later minor version
     {"float4_wide", {kFloat4Code, 8, 1}, false, "R21"},
+    {"bool", {kDLBool, 8, 1}, false, nullptr},
+    {"float16", {kDLFloat, 16, 1}, false, nullptr},
+    {"lanes", {kDLUInt, 8, 4}, false, "R21"},  // vectors of four, for consumers that have scalars only
 }};
 
 // Of the last two tables, for argument lists.

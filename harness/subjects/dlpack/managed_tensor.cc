@@ -15,10 +15,20 @@ namespace {
 // What an export allocates: the struct together with the shape and strides that it points to, so that one free ends them all.
 template <typename Managed>
 struct Block {
-  Managed tensor;  // first: the struct's address is the block's
-  std::int64_t shape[ledger::kMaxRank];
-  std::int64_t strides[ledger::kMaxRank];
+  Managed tensor;                            // first: the struct's address is the block's
+  std::int64_t shape[ledger::kMaxRank + 1];  // as many as kHighRank needs
+  std::int64_t strides[ledger::kMaxRank + 1];
 };
+
+// The same elements with one dimension more than a consumer has room for.
+template <typename Managed>
+void RaiseRank(Block<Managed>& block) {
+  DLTensor& t = block.tensor.dl_tensor;
+  for (int d = t.ndim; d <= ledger::kMaxRank; ++d) block.shape[d] = block.strides[d] = 1;
+  t.ndim = ledger::kMaxRank + 1;
+  t.shape = block.shape;
+  t.strides = block.strides;
+}
 
 // The block goes before the owner, since dropping that may run foreign deleters.
 template <typename Managed>
@@ -51,6 +61,7 @@ void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
   tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   tensor.flags = 0;
   if (kind == Kind::kNextMajor) ++tensor.version.major;
+  if (kind == Kind::kMajorZero) tensor.version.major = 0;
   if (kind == Kind::kReadOnly || array.read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
   if (array.padded) tensor.flags |= kSubbyteTypePadded;
@@ -85,8 +96,10 @@ bool KnowsType(const DLDataType& type) {
     case kDLInt:
     case kDLUInt:
       return type.bits == 4 || type.bits == 8 || type.bits == 32 || type.bits == 64;
+    case kDLBool:
+      return type.bits == 8;
     case kDLFloat:
-      return type.bits == 32 || type.bits == 64;
+      return type.bits == 16 || type.bits == 32 || type.bits == 64;
     case kDLComplex:
       return type.bits == 64 || type.bits == 128;
     default:
@@ -183,6 +196,7 @@ Managed* NewExport(const Array& array, Kind kind, void* owner, void (*deleter)(M
   block->tensor.manager_ctx = owner;
   block->tensor.deleter = deleter;
   Stamp(block->tensor, kind, array);
+  if (kind == Kind::kHighRank) RaiseRank(*block);
   if (kind == Kind::kNoDeleter) Lend(block->tensor);
   TellExport(block->tensor, array, kind);
   return &block->tensor;

@@ -25,12 +25,21 @@ enum class Kind : std::uint8_t {
   kNegativeRank,  // R16
   kDeferred,      // of Python only: its deleter queues the owner (deferred.h)
   kCached,        // of Python only: the producer keeps its capsule and returns it each time
+  kHighRank,      // more dimensions than our consumers have room for
+  kMajorZero,     // a foreign major version too: before 1 there were no versioned structs
 };
-inline constexpr std::array<std::string_view, 11> kKindNames = {"legacy",        "versioned",  "read_only",    "copied",
-                                                                "next_major",    "no_deleter", "other_device", "device_number",
-                                                                "negative_rank", "deferred",   "cached"};
-// Those that a producer in pure C++ can be asked for.
-inline constexpr int kNativeKinds = 9;
+inline constexpr std::array<std::string_view, 13> kKindNames = {
+    "legacy",        "versioned",     "read_only", "copied", "next_major", "no_deleter", "other_device",
+    "device_number", "negative_rank", "deferred",  "cached", "high_rank",  "major_zero"};
+// Those that a producer in pure C++ can be asked for. Text cases of dlpack_exchange use their names: append only.
+inline constexpr std::array<Kind, 11> kNativeKinds = {
+    Kind::kLegacy,      Kind::kVersioned,    Kind::kReadOnly,     Kind::kCopied,   Kind::kNextMajor, Kind::kNoDeleter,
+    Kind::kOtherDevice, Kind::kDeviceNumber, Kind::kNegativeRank, Kind::kHighRank, Kind::kMajorZero};
+inline constexpr auto kNativeKindNames = [] {
+  std::array<std::string_view, kNativeKinds.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKindNames[static_cast<std::size_t>(kNativeKinds[i])];
+  return names;
+}();
 
 // The flag for padded elements, which headers before 1.1 do not name.
 inline constexpr std::uint64_t kSubbyteTypePadded = 1U << 2U;

@@ -12,6 +12,7 @@ const char* RefusalOf(Kind kind) {
     case Kind::kDeviceNumber:
       return "R21a";
     case Kind::kNegativeRank:
+    case Kind::kHighRank:
       return "R16";
     default:
       return nullptr;
@@ -20,7 +21,7 @@ const char* RefusalOf(Kind kind) {
 
 ledger::View MeaningOf(const Array& array, Kind kind) {
   ledger::View view = Meaning(array);
-  view.foreign = kind == Kind::kNextMajor;
+  view.foreign = kind == Kind::kNextMajor || kind == Kind::kMajorZero;
   view.read_only = view.read_only || kind == Kind::kReadOnly;
   view.copied = kind == Kind::kCopied;
   if (view.refusal == nullptr) view.refusal = RefusalOf(kind);

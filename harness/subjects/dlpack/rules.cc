@@ -39,7 +39,9 @@ constexpr Rule kRules[] = {
     {"R15", kArrayApi, "Without max_version the producer returns the legacy struct, else one that the consumer knows.",
      "protocol", "max_version_ignored"},
     // Tensor
-    {"R16", kHeader, "Rank 0 may have NULL shape and strides; no rank is negative.", "protocol wrong-value", "unchecked_import"},
+    {"R16", kHeader,
+     "Rank 0 may have NULL shape and strides; no rank is negative, and a consumer refuses one that it has no room for.",
+     "protocol wrong-value", "unchecked_import"},
     {"R17", kHeader, "A tensor without elements has NULL data.", "protocol", "empty_keeps_data"},
     {"R18", kHeader, "Strides are NULL in legacy structs only; there they mean compact and row-major.", "protocol",
      "versioned_null_strides"},
