@@ -340,6 +340,9 @@ void CapsuleSubject::Dispatch(int thread, const Operation& operation) {
       HANDOFF_SYNC_POINT(nullptr, "collect");
       python::Collect();
       break;
+    case kImportStranger:
+      CallMissingDlpack();
+      break;
     default:
       break;
   }

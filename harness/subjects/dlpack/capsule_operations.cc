@@ -23,7 +23,7 @@ constexpr Argument kKind{"kind", kKindNames.size(), kKindNames};
 // A new thread costs about as much as a whole execution without one, hence a small weight; the states of a subinterpreter cost
 // tens of times as much, as does a collection, and a finalisation (a forked child) hundreds, hence none: seeds ask for them, and
 // mutants of seeds.
-const std::array<OperationKind, 20> kOperations = {{
+const std::array<OperationKind, 21> kOperations = {{
     {"export",
      {kSlot, kKind, {"layout", kLayoutNames.size(), kLayoutNames}, {"type", kElementTypeNames.size(), kElementTypeNames}},
      4,
@@ -47,10 +47,11 @@ const std::array<OperationKind, 20> kOperations = {{
     {"export_from_subinterpreter", {kSlot}, 1, 0},
     {"write", {}, 0, 6},
     {"collect", {}, 0, 0},
+    {"import_stranger", {}, 0, 1},
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 40> kTwinTable = {{
     {{"drop_ignores_name", "dmlc/dlpack#51: the capsule's destructor calls the deleter whatever the name says", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "kornia/kornia-rs#782: the destructor of an unconsumed capsule returns early", "missing-delete"},
@@ -138,6 +139,13 @@ constexpr std::array<TwinOf<Defect>, 38> kTwinTable = {{
     {{"destructor_leaves_exception",
       "smallest breach of R11a, after NVIDIA/cudf#12921: the capsule's destructor leaves an exception behind", "protocol"},
      Defect::kDestructorLeavesException},
+    {{"keywords_not_retried",
+      "smallest breach of R25: a consumer takes the TypeError of a producer without keywords for a refusal", "protocol"},
+     Defect::kKeywordsNotRetried},
+    {{"missing_method_disguised",
+      "smallest breach of R28: a consumer turns the AttributeError of an object without __dlpack__ into another error",
+      "protocol"},
+     Defect::kMissingMethodDisguised},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

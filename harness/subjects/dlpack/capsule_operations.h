@@ -37,7 +37,8 @@ enum Code : std::uint8_t {
   kApi,
   kExportFromSubinterpreter,
   kWrite,
-  kCollect
+  kCollect,
+  kImportStranger
 };
 
 // Values of arguments. Text cases use the names: append only.

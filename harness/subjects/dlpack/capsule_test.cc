@@ -361,13 +361,16 @@ TEST_F(CapsuleTest, EveryKindOfArrayAnswersByTheRules) {
 }
 
 TEST_F(CapsuleTest, NegotiationTwins) {
-  const std::array<std::tuple<std::string_view, Operation, const char*>, 7> twins = {{
+  const std::array<std::tuple<std::string_view, Operation, const char*>, 10> twins = {{
       {"copy_false_refused", Ask("same", "absent", "false", "absent"), "protocol R28:"},
       {"max_version_ignored", Ask("none", "absent", "absent", "absent"), "protocol R15:"},
       {"wrong_error_class", Ask("same", "other", "absent", "absent"), "protocol R23:"},
       {"copy_ignored", Ask("same", "absent", "true", "absent"), "protocol R22:"},
       {"copied_flag_missing", Ask("newer", "cpu", "true", "none"), "protocol R24:"},
       {"stream_ignored", Ask("same", "absent", "absent", "zero"), "protocol R26:"},
+      {"stream_ignored", Ask("same", "absent", "absent", "minus_one"), "protocol R26:"},
+      {"keywords_not_retried", Export("no_keywords"), "protocol R25:"},
+      {"missing_method_disguised", Op("import_stranger"), "protocol R28:"},
       {"unknown_keyword_ignored", Ask("same", "absent", "absent", "unknown_keyword"), "protocol R25:"},
   }};
   for (const auto& [twin, question, expected] : twins) {

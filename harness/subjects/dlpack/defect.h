@@ -48,6 +48,8 @@ enum class Defect : std::uint8_t {
   kCopiedFlagMissing,
   kStreamIgnored,
   kUnknownKeywordIgnored,
+  kKeywordsNotRetried,
+  kMissingMethodDisguised,
   kReadOnlyFlagLost,
   kApiInWrongCapsule,
   kApiLacksFunction,

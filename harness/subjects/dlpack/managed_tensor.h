@@ -27,10 +27,11 @@ enum class Kind : std::uint8_t {
   kCached,        // of Python only: the producer keeps its capsule and returns it each time
   kHighRank,      // more dimensions than our consumers have room for
   kMajorZero,     // a foreign major version too: before 1 there were no versioned structs
+  kNoKeywords,    // of Python only: a producer from before there were keywords, which raises TypeError for any (R25)
 };
-inline constexpr std::array<std::string_view, 13> kKindNames = {
+inline constexpr std::array<std::string_view, 14> kKindNames = {
     "legacy",        "versioned",     "read_only", "copied", "next_major", "no_deleter", "other_device",
-    "device_number", "negative_rank", "deferred",  "cached", "high_rank",  "major_zero"};
+    "device_number", "negative_rank", "deferred",  "cached", "high_rank",  "major_zero", "no_keywords"};
 // Those that a producer in pure C++ can be asked for. Text cases of dlpack_exchange use their names: append only.
 inline constexpr std::array<Kind, 11> kNativeKinds = {
     Kind::kLegacy,      Kind::kVersioned,    Kind::kReadOnly,     Kind::kCopied,   Kind::kNextMajor, Kind::kNoDeleter,

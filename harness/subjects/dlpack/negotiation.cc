@@ -116,17 +116,18 @@ struct Reasons {
 };
 
 bool WantsLegacy(const Question& q) { return q.version < 3; }  // absent, none, legacy
+bool HasKeywords(const Question& q) { return q.version + q.device + q.copy + q.stream != 0; }
 
-Reasons ReasonsToRefuse(const Array& array, const Question& q) {
+Reasons ReasonsToRefuse(const Array& array, const Question& q, bool knows_keywords) {
   const std::string_view version = kVersionNames[static_cast<std::size_t>(q.version)];
   const std::string_view device = kDeviceNames[static_cast<std::size_t>(q.device)];
   const std::string_view stream = kStreamNames[static_cast<std::size_t>(q.stream)];
   Reasons reasons;
-  reasons.Add(stream == "unknown_keyword", "R25", PyExc_TypeError);
+  reasons.Add(stream == "unknown_keyword" || (!knows_keywords && HasKeywords(q)), "R25", PyExc_TypeError);
   reasons.Add(version == "malformed", "R28", PyExc_TypeError);
   reasons.Add(device == "malformed", "R28", PyExc_TypeError);
   reasons.Add(device == "cpu_1" || device == "other", "R23", PyExc_BufferError);
-  reasons.Add(stream == "zero", "R26", nullptr);
+  reasons.Add(stream != "absent" && stream != "none" && stream != "unknown_keyword", "R26", nullptr);
   reasons.Add(WantsLegacy(q) && kCopyNames[static_cast<std::size_t>(q.copy)] == "true", "R24", PyExc_BufferError);
   reasons.Add(WantsLegacy(q) && !CanDescribe(array, Kind::kLegacy), "R32", PyExc_BufferError);
   return reasons;
@@ -202,7 +203,8 @@ void MakeQuestions() {
                                     Py_BuildValue("(ii)", int{kDLExtDev}, 0),
                                     Py_BuildValue("(i)", int{kDLCPU})};
   PyObject* const made_copies[] = {nullptr, Py_None, Py_True, Py_False};
-  PyObject* const made_streams[] = {nullptr, Py_None, PyLong_FromLong(0), Py_None};
+  PyObject* const made_streams[] = {
+      nullptr, Py_None, PyLong_FromLong(0), Py_None, PyLong_FromLong(1), PyLong_FromLong(-1), PyLong_FromLong(1L << 40)};
   for (std::size_t i = 0; i < kVersionNames.size(); ++i) versions[i] = made_versions[i];
   for (std::size_t i = 0; i < kDeviceNames.size(); ++i) devices[i] = made_devices[i];
   for (std::size_t i = 0; i < kCopyNames.size(); ++i) copies[i] = made_copies[i];
@@ -217,7 +219,7 @@ void MakeQuestions() {
 Taken Negotiate(PyObject* object, const Question& question) {
   JudgeDevice(object);
   const Array& array = *NativeArray(object);
-  const Reasons reasons = ReasonsToRefuse(array, question);
+  const Reasons reasons = ReasonsToRefuse(array, question, KnowsKeywords(object));
   PyObject* capsule = Ask(object, question);
   if (capsule == nullptr) {
     JudgeRefusal(reasons);

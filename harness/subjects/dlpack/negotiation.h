@@ -16,7 +16,8 @@ namespace handoff::dlpack {
 inline constexpr std::array<std::string_view, 6> kVersionNames = {"absent", "none", "legacy", "same", "newer", "malformed"};
 inline constexpr std::array<std::string_view, 6> kDeviceNames = {"absent", "none", "cpu", "cpu_1", "other", "malformed"};
 inline constexpr std::array<std::string_view, 4> kCopyNames = {"absent", "none", "true", "false"};
-inline constexpr std::array<std::string_view, 4> kStreamNames = {"absent", "none", "zero", "unknown_keyword"};
+inline constexpr std::array<std::string_view, 7> kStreamNames = {"absent", "none",      "zero", "unknown_keyword",
+                                                                 "one",    "minus_one", "large"};
 
 // Indices into the tables above.
 struct Question {

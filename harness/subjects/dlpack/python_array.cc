@@ -132,6 +132,10 @@ PyObject* CapsuleOf(PyObject* self, const Request& request) {
 }
 
 PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
+  if (!KnowsKeywords(self) && names != nullptr && PyTuple_GET_SIZE(names) != 0) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__() takes no keyword arguments");
+    return nullptr;
+  }
   Request request;
   if (!ParseRequest(arguments, positional, names, request)) return nullptr;
   const Array& array = *Cast(self)->array;
@@ -145,6 +149,20 @@ PyObject* Dlpack(PyObject* self, PyObject* const* arguments, Py_ssize_t position
 }
 
 PyObject* DlpackDevice(PyObject* /*self*/, PyObject* /*unused*/) { return Py_BuildValue("(ii)", int{kDLCPU}, 0); }
+
+// What a library's from_dlpack begins with. Null, with the producer's exception, if it refuses.
+PyObject* AskForCapsule(PyObject* object, bool by_version) {
+  PyObject* const arguments[] = {object, max_version};
+  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, by_version ? keyword_names : nullptr);
+  if (capsule != nullptr) return capsule;
+  // R25: a producer from before there were keywords. Whatever else is wrong raises its exception again, or is told by it (R28).
+  if (by_version && PyErr_ExceptionMatches(PyExc_TypeError) != 0 && !Has(Defect::kKeywordsNotRetried)) {
+    PyErr_Clear();
+    return AskForCapsule(object, /*by_version=*/false);
+  }
+  if (Has(Defect::kMissingMethodDisguised)) PyErr_SetString(PyExc_RuntimeError, "not an array");
+  return nullptr;
+}
 
 void Deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -204,6 +222,8 @@ PyObject* NewPythonArray(Array* array, Kind kind) {
 Array* NativeArray(PyObject* object) { return Cast(object)->array; }
 const void* TokenOf(PyObject* object) { return TokenOf(*Cast(object)->array); }
 
+bool KnowsKeywords(PyObject* object) { return Cast(object)->kind != Kind::kNoKeywords; }
+
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object) {
   const Kind kind = Cast(object)->kind;
   // R24: a copy belongs to no Python object.
@@ -231,11 +251,22 @@ DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array) {
 }
 
 PyObject* CallDlpack(PyObject* object) {
-  PyObject* const arguments[] = {object, max_version};
-  PyObject* keywords = Cast(object)->kind == Kind::kLegacy ? nullptr : keyword_names;
-  PyObject* capsule = PyObject_VectorcallMethod(dlpack_name, arguments, 1, keywords);
-  if (capsule == nullptr) PyErr_Clear();
-  return capsule;
+  PyObject* capsule = AskForCapsule(object, /*by_version=*/Cast(object)->kind != Kind::kLegacy);
+  if (capsule != nullptr) return capsule;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+    oracle::Fail("protocol", "R25",
+                 "A consumer gives up on a producer that does not know its keywords. It must ask again without them.");
+  }
+  PyErr_Clear();
+  return nullptr;
+}
+
+void CallMissingDlpack() {
+  PyObject* capsule = AskForCapsule(Py_None, /*by_version=*/true);
+  if (capsule != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+    oracle::Fail("protocol", "R28", "A consumer does not let the AttributeError pass that an object without __dlpack__ raises.");
+  }
+  PyErr_Clear();
 }
 
 }  // namespace handoff::dlpack

@@ -18,6 +18,8 @@ void MakeSubinterpreterTypes();
 PyObject* NewPythonArray(Array* array, Kind kind);
 // The array inside; borrowed, as long as the caller holds `object`.
 Array* NativeArray(PyObject* object);
+// Whether the producer is of a time when `__dlpack__` had keywords (R25).
+bool KnowsKeywords(PyObject* object);
 // What `object` exports to a consumer that takes a versioned struct.
 DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
 // What a new array of the subinterpreter exports, whose reference it takes over: the deleter has to drop an owner over there.
@@ -25,8 +27,11 @@ DLManagedTensorVersioned* ExportVersionedFromPython(PyObject* object);
 DLManagedTensorVersioned* ExportFromSubinterpreter(Array* array);
 // What stands for the object at scheduling points. The caller holds it.
 const void* TokenOf(PyObject* object);
-// Calls `object.__dlpack__` as a consumer does that knows versions, or, for kLegacy, as one that does not, and returns the
-// capsule, or null if the producer has refused (the exception is cleared).
+// Calls `object.__dlpack__` as a consumer does that knows versions and asks again without keywords if there is none of those
+// (R25), or, for kLegacy, as one that knows none itself, and returns the capsule, or null if the producer has refused (the
+// exception is cleared). Judges the consumer on the way.
 PyObject* CallDlpack(PyObject* object);
+// Does the same with an object that cannot export anything: the consumer must let the AttributeError pass (R28).
+void CallMissingDlpack();
 
 }  // namespace handoff::dlpack
