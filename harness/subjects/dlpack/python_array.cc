@@ -37,11 +37,25 @@ void ReleaseInSubinterpreter(PyObject* owner) {
   python::RunInSubinterpreter(release, owner);
 }
 
+// A deleter runs on any thread, at any time, and three of its designs are built here: "attach" below; "pure C++"
+// (managed_tensor.cc), which needs no Python at all; and "deferred" (deferred.h), which never attaches.
+//
+// A fourth needs CPython 3.15 and is not built (PEP 788). An export takes a view of its interpreter
+// (PyInterpreterView_FromCurrent) and keeps it in manager_ctx beside the owner. Its deleter calls PyThreadState_EnsureFromView,
+// drops the owner, and ends with PyThreadState_Release and PyInterpreterView_Close. Check and attach are one step: while the
+// state is attached that way, finalisation does not begin, and once it has begun the call returns NULL without an exception and
+// without waiting, so that the deleter leaks. A view names one interpreter, a subinterpreter as well, and one that was finalised
+// and initialised again is another; so neither the check of Py_IsInitialized nor the choice of an interpreter below is needed. A
+// guard (PyInterpreterGuard_FromView, or _FromCurrent, with PyThreadState_Ensure) keeps the interpreter alive until
+// PyInterpreterGuard_Close. That is for code that is under way, a worker that a caller will join; in manager_ctx it would be
+// wrong, since a consumer that never deletes would make the process wait at its exit for ever. What no view changes: the deleter
+// still waits to attach, so a lock that its caller holds must never be waited for attached (kLocked in capsule.cc).
+
 // The deleter's design "attach": whatever thread it runs on, it makes sure that a thread state is attached before it touches
 // Python (R11). PyGILState_Ensure nests on a thread that is attached, attaches one that is not, and makes a state for one that
 // never had any. The check before it keeps a late deleter from attaching to a dead interpreter and leaks the owner instead, as
 // the DLPack specification's example does. It does not help a deleter that runs *while* another thread finalises: check and
-// attach are two steps (python/cpython#124619). CPython 3.15 closes that gap with PyThreadState_EnsureFromView (PEP 788).
+// attach are two steps (python/cpython#124619), which hang or crash it.
 void ReleaseOwner(PyObject* owner) {
   if (owner == nullptr) return;
   if (Has(Defect::kDeleterWithoutThreadState)) {
