@@ -198,7 +198,7 @@ void CheckBorrowed(const View& view) {
   if (t.state == State::kFresh && t.way == Way::kHandle) {
     Fail("missing-delete", "R7",
          "The deleter of tensor %d never ran: at the end it is %s. The destructor of a handle calls it as long as the name says "
-         "unused.",
+         "unused; or the handle itself was never destroyed.",
          number, Word(t.state));
   }
   if (t.state == State::kFresh && t.way == Way::kApi) {

@@ -128,7 +128,9 @@ constexpr std::array<TwinOf<Defect>, 40> kTwinTable = {{
     {{"native_lock_attached", "numpy/numpy#28577: a native lock is waited for attached, so that the world cannot be stopped",
       "deadlock"},
      Defect::kNativeLockAttached},
-    {{"major_ignored", "smallest breach of R14: a consumer passes max_version and does not look at the version that it gets",
+    {{"major_ignored",
+      "smallest breach of R14, and of R12: a consumer does not look at the version that it gets, be it the answer to its "
+      "max_version",
       "protocol"},
      Defect::kMajorIgnored},
     {{"capsule_misnamed", "smallest breach of R6: a capsule's name is none of the specification's", "protocol"},
