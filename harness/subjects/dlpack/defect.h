@@ -28,6 +28,7 @@ enum class Defect : std::uint8_t {
   kVersionedNullStrides,
   kEmptyKeepsData,
   kFlagWithoutReason,
+  kReadOnlyFlagMissing,
   // Of the C ABI alone.
   kTakeLoadsThenClears,
   kExportWithoutRetain,

@@ -36,7 +36,7 @@ const std::array<OperationKind, 11> kOperations = {{
 }};
 const Alphabet kAlphabet = {kOperations};
 
-constexpr std::array<TwinOf<Defect>, 21> kTwinTable = {{
+constexpr std::array<TwinOf<Defect>, 22> kTwinTable = {{
     {{"drop_ignores_name", "cupy/cupy#1445: the destructor calls the deleter of a consumed capsule too", "double-delete"},
      Defect::kDropIgnoresName},
     {{"drop_without_delete", "pytorch/pytorch#9297: an unconsumed capsule never calls the deleter", "missing-delete"},
@@ -83,6 +83,9 @@ constexpr std::array<TwinOf<Defect>, 21> kTwinTable = {{
      Defect::kEmptyKeepsData},
     {{"flag_without_reason", "smallest breach of R29: whatever is exported is marked as read-only", "protocol"},
      Defect::kFlagWithoutReason},
+    {{"read_only_flag_missing", "smallest breach of R30: what was imported read-only is exported again without the flag",
+      "protocol"},
+     Defect::kReadOnlyFlagMissing},
 }};
 
 constexpr auto kTwins = TwinsOf(kTwinTable);

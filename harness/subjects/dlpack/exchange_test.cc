@@ -240,6 +240,11 @@ TEST(ExchangeTwinTest, ReadOnlyWritten) {
   const std::vector<Step> steps = {{0, Export("read_only")}, {1, Op("consume")}, {1, Op("write")}};
   EXPECT_DEATH(Execute("read_only_written", steps), "protocol R30:");
 }
+TEST(ExchangeTwinTest, ReadOnlyFlagMissing) {
+  const Operation reexport = Op("reexport", {1, ValueOf(kNativeKindNames, "versioned")});
+  EXPECT_DEATH(Execute("read_only_flag_missing", {{0, Export("read_only")}, {1, Op("consume")}, {1, reexport}}),
+               "protocol R30:.*exported without the flags 0x1");
+}
 TEST(ExchangeTwinTest, CopiedFlagOnOwnMemory) {
   const Operation reexport = Op("reexport", {1, ValueOf(kNativeKindNames, "copied")});
   EXPECT_DEATH(Execute("copied_flag_on_own_memory", {{0, Export("versioned")}, {1, Op("consume")}, {1, reexport}}),

@@ -62,7 +62,8 @@ void Stamp(DLManagedTensorVersioned& tensor, Kind kind, const Array& array) {
   tensor.flags = 0;
   if (kind == Kind::kNextMajor) ++tensor.version.major;
   if (kind == Kind::kMajorZero) tensor.version.major = 0;
-  if (kind == Kind::kReadOnly || array.read_only) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (kind == Kind::kReadOnly || (array.read_only && !Has(Defect::kReadOnlyFlagMissing)))
+    tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (kind == Kind::kCopied) tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
   if (array.padded) tensor.flags |= kSubbyteTypePadded;
   if (Has(Defect::kFlagWithoutReason)) tensor.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;

@@ -48,14 +48,19 @@ void CheckStrides(const DLManagedTensorVersioned& tensor, const ledger::View& vi
 }
 
 void CheckFlags(const DLManagedTensorVersioned& tensor, const ledger::View& view) {
-  std::uint64_t allowed = 0;
-  if (view.read_only) allowed |= DLPACK_FLAG_BITMASK_READ_ONLY;
-  if (view.copied) allowed |= DLPACK_FLAG_BITMASK_IS_COPIED;
-  if (view.item_bits != view.value_bits) allowed |= kSubbyteTypePadded;
-  if (const std::uint64_t more = tensor.flags & ~allowed; more != 0) {
+  std::uint64_t right = 0;
+  if (view.read_only) right |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (view.copied) right |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (view.item_bits != view.value_bits) right |= kSubbyteTypePadded;
+  if (const std::uint64_t more = tensor.flags & ~right; more != 0) {
     oracle::Fail("protocol", "R29", "A tensor is exported with the flags 0x%llx, for which there is no reason.",
                  static_cast<unsigned long long>(more));
   }
+  const std::uint64_t missing = right & ~tensor.flags;
+  if (missing == 0) return;
+  const char* rule = (missing & DLPACK_FLAG_BITMASK_READ_ONLY) != 0 ? "R30" : (missing & kSubbyteTypePadded) != 0 ? "R21" : "R24";
+  oracle::Fail("protocol", rule, "A tensor is exported without the flags 0x%llx, which its consumers must see.",
+               static_cast<unsigned long long>(missing));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ int TellStorage(const unsigned char* bytes, std::size_t size, const Layout& layo
 // A storage of `size` bytes into which the elements of `from` are copied, compact and in row-major order. Returns its number.
 int TellCopy(const unsigned char* bytes, std::size_t size, const Array& from);
 // `tensor`, a new managed tensor that nobody else has seen, shows `array` and is of this kind. Fails if the struct says something
-// else: NULL strides (R18), data without elements (R17), a flag without a reason (R29).
+// else: NULL strides (R18), data without elements (R17), a flag too many (R29) or too few (R21, R24, R30).
 void TellExport(const DLManagedTensor& tensor, const Array& array, Kind kind);
 void TellExport(const DLManagedTensorVersioned& tensor, const Array& array, Kind kind);
 
