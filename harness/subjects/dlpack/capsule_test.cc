@@ -219,9 +219,9 @@ TEST_F(CapsuleTest, TwinDestructorLeavesException) {
 TEST_F(CapsuleTest, AConsumerMayFailAtEveryStepWithItsExceptionPending) {
   std::vector<Step> steps;
   for (const auto kind : kKindNames) {
-    for (std::uint8_t step = 0; step < kStepNames.size(); ++step) {
+    for (const auto step : kStepNames) {
       steps.push_back({0, Export(kind)});
-      steps.push_back({1, Op("refuse", {0, step})});
+      steps.push_back({1, Op("refuse", {0, ValueOf(kStepNames, step)})});
     }
     if (steps.size() < 40) continue;
     EXPECT_EXIT(Execute("safe", steps), testing::ExitedWithCode(0), "");

@@ -47,6 +47,12 @@ void CheckStrides(const DLManagedTensorVersioned& tensor, const ledger::View& vi
   }
 }
 
+// That makes a producer set the flag; of several flags the first.
+const char* RuleOfFlag(std::uint64_t flags) {
+  if ((flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) return "R30";
+  return (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0 ? "R24" : "R21";
+}
+
 void CheckFlags(const DLManagedTensorVersioned& tensor, const ledger::View& view) {
   std::uint64_t right = 0;
   if (view.read_only) right |= DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -58,8 +64,7 @@ void CheckFlags(const DLManagedTensorVersioned& tensor, const ledger::View& view
   }
   const std::uint64_t missing = right & ~tensor.flags;
   if (missing == 0) return;
-  const char* rule = (missing & DLPACK_FLAG_BITMASK_READ_ONLY) != 0 ? "R30" : (missing & kSubbyteTypePadded) != 0 ? "R21" : "R24";
-  oracle::Fail("protocol", rule, "A tensor is exported without the flags 0x%llx, which its consumers must see.",
+  oracle::Fail("protocol", RuleOfFlag(missing), "A tensor is exported without the flags 0x%llx, which its consumers must see.",
                static_cast<unsigned long long>(missing));
 }
 
