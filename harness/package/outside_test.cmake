@@ -1,6 +1,7 @@
 # Builds a copy of the example project against this tree (add_subdirectory) and against the installed package (find_package), and runs it:
-# the safe version must be silent, the twin must be found.
-# cmake -DSOURCE=tree -DBUILD=build folder -DSANITIZER=s -DGENERATOR=g -DCC=c -DCXX=c++ -DOBJCOPY=llvm-objcopy -P outside_test.cmake
+# the safe version must be silent, the twin must be found. The example inside CPython is built in the tree's way, if PYTHON is its manifest.
+# cmake -DSOURCE=tree -DBUILD=build folder -DSANITIZER=s -DGENERATOR=g -DCC=c -DCXX=c++ -DOBJCOPY=llvm-objcopy -DPYTHON=file
+#       -P outside_test.cmake
 set(work ${BUILD}/outside_test)
 file(REMOVE_RECURSE ${work})
 file(COPY ${SOURCE}/harness/subjects/example DESTINATION ${work})
@@ -17,6 +18,17 @@ function(expect wanted)
   endif()
   set(output "${output}" PARENT_SCOPE)
 endfunction()
+
+# The page about the examples quotes their seeds.
+file(READ ${SOURCE}/harness/subjects/README.md page)
+file(GLOB_RECURSE seeds ${work}/example/corpus/*.txt)
+foreach(seed ${seeds})
+  file(READ ${seed} text)
+  string(FIND "${page}" "```\n${text}```" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "Expected harness/subjects/README.md to quote ${seed} as it is:\n${text}")
+  endif()
+endforeach()
 
 function(check way)
   set(folder ${work}/${way})
@@ -47,6 +59,25 @@ function(check way)
   endif()
 endfunction()
 
+function(check_python way)
+  set(folder ${work}/${way})
+  set(binary ${folder}/fuzz/example_cell)
+  set(seed ${work}/example/corpus/example_cell/seed/dies_before_reference.txt)
+  expect(0 ${CMAKE_COMMAND} -S example -B ${folder} -DHANDOFF_PYTHON_MANIFEST=${PYTHON})
+  expect(0 ${CMAKE_COMMAND} --build ${folder} --target example_cell)
+  expect(0 ${binary} -runs=2000 -seed=1 -artifact_prefix=${folder}/found/)
+  expect(0 ${binary} -artifact_prefix=${folder}/found/ ${seed})
+  if(SANITIZER STREQUAL "address")
+    expect(77 env HANDOFF_TWIN=reference_without_lock ${binary} -artifact_prefix=${folder}/found/ ${seed})
+    if(NOT output MATCHES "kind: +use-after-poison")
+      message(FATAL_ERROR "Expected a use-after-poison, found:\n${output}")
+    endif()
+  endif()
+endfunction()
+
 check(package -DCMAKE_PREFIX_PATH=${work}/moved)
 check(subdirectory -DHANDOFF_FOLDER=${SOURCE} -DHANDOFF_SANITIZER=${SANITIZER})
+if(PYTHON)
+  check_python(subdirectory)
+endif()
 file(REMOVE_RECURSE ${work})

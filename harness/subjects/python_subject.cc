@@ -6,6 +6,8 @@
 
 namespace handoff {
 
+void PythonSubject::Initialize(const char* argv0) { python::Initialize(argv0); }
+
 void PythonSubject::Start(int thread) { python::MakeThreadState(thread); }
 
 ThreadBits PythonSubject::NeedsFinish(ThreadBits program) {
