@@ -39,7 +39,7 @@ std::vector<Planted> EveryEndEverywhere() {
                                                 {"verdict", "judges", "wrong-value"},
                                                 {"uncaught_exception", "throws", "abort"}};
   std::vector<Planted> all;
-  ends.push_back({"segv", "overflows_stack", HANDOFF_TSAN != 0 ? "segv" : "stack-overflow"});
+  ends.push_back({"segv", "overflows_stack", "segv"});
   for (const auto& end : ends) {
     for (const std::string carrier : {"fiber", "thread"}) {
       for (const std::string place : {"operation", "created", "finish", "end"}) {

@@ -70,6 +70,8 @@ TEST(PythonInvariantsDeathTest, AClearedBlockBreaksInvariant7) {
 
 TEST(PythonInvariantsDeathTest, WhatNobodyKeepsBreaksInvariant9) {
   EXPECT_DEATH(Play("value_not_kept", "A insert_default table=shared key=0\nB collect\n"), "delete-while-held invariant 9");
+  // There AddressSanitizer's CPython has no free lists, and an address comes back too late for so short a program.
+  if (__has_feature(address_sanitizer)) return;
   EXPECT_DEATH(Play("key_not_kept", "A fresh_key table=shared\nA fresh_key table=shared\nB collect\n"),
                "wrong-value invariant 9");
 }
