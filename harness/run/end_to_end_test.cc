@@ -52,7 +52,7 @@ std::vector<Planted> EveryEndEverywhere() {
   for (const std::string carrier : {"fiber", "thread"}) {
     // In Finish and in End nobody schedules: there it is a time-out (EndlessTest).
     for (const std::string place : {"operation", "created"}) {
-      const std::string where = place + "_" + carrier;
+      const std::string where = std::string(place).append("_").append(carrier);
       all.push_back({"deadlock_" + where, "canary_endless_wait", "pauses", carrier, EndingCase(place), {"deadlock"}});
       all.push_back({"livelock_" + where, "canary_livelock", "yields", carrier, EndingCase(place), {"livelock"}});
     }

@@ -168,9 +168,8 @@ int Runner::ReplayCold() {
 
 // What a case that passes in this build says nothing about; "" if it is built to notice all.
 static const char* NotNoticedHere() {
-  return SanitizerName() == "none" ? " (built without a sanitizer: data races and uses of freed memory are not noticed, and switches "
-                                     "at single accesses not made)"
-                                   : "";
+  if (SanitizerName() != "none") return "";
+  return " (built without a sanitizer: data races and uses of freed memory are not noticed, and switches at accesses not made)";
 }
 
 int Runner::ReplayHere() {

@@ -15,16 +15,19 @@ void WriteToNull() {
 
 // volatile, so that no compiler makes a loop of it or finds out that it never ends.
 int Recurse(int depth) {  // NOLINT(misc-no-recursion)
-  volatile char page[1024];
+  volatile char page[1024] = {};
   page[static_cast<unsigned>(depth) % sizeof page] = 1;
   return depth < 0 ? 0 : Recurse(depth + 1) + page[0];
 }
 void OverflowStack() { (void)Recurse(0); }
 
+// By twin.
+constexpr void (*kActs[])() = {WriteToNull, OverflowStack};
+
 }  // namespace
 
 constinit const Canary kSegv = {"canary_segv", kEndingOperations, kTwins, [](int twin) -> std::unique_ptr<Subject> {
-                                  return MakeEnding(twin < 0 ? nullptr : twin == 0 ? &WriteToNull : &OverflowStack);
+                                  return MakeEnding(twin < 0 ? nullptr : kActs[twin]);
                                 }};
 
 }  // namespace handoff::canary
