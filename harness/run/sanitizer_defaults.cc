@@ -28,15 +28,15 @@ const char* __ubsan_default_options() { return "halt_on_error=1:exitcode=77:prin
 // Even where a service turns leak detection on by option.
 int __lsan_is_turned_off() { return 1; }
 
-// Reports inside CPython 3.13 that its developers know of; a line goes when the version that has the repair is the oldest we
-// support. race_top only: `race` would hide every race below a function. None may name code of ours.
+// Reports inside CPython 3.13 that its developers know of: all functions but the first stand in their own list, python/cpython
+// 3.13, Tools/tsan/suppressions_free_threading.txt. A line goes when the version that has the repair is the oldest we support.
+// race_top only: `race` would hide every race below a function. But for that first line none may name code of ours.
 const char* __tsan_default_suppressions() {
   return
       // Ours: fibers share the thread-locals in which libstdc++'s call_once hands its callable over. They are saved at each
       // change of fibers (harness/schedule/fiber.h), which TSan does not see.
       "race_top:std::once_flag::_Prepare_execution\n"
-      // Type caches: version tags and slots of types are set without a lock and read by other threads (python/cpython 3.13,
-      // Tools/tsan/suppressions_free_threading.txt; slots: gh-127266).
+      // Type caches: version tags and slots of types (gh-127266) are set without a lock and read by other threads.
       "race_top:assign_version_tag\n"
       "race_top:type_modified_unlocked\n"
       "race_top:update_one_slot\n"
