@@ -38,7 +38,7 @@ class WaitsTest : public testing::TestWithParam<Carrier> {
       }
     }
   }
-  void ExpectDeadlock(Program::Threads threads, const char* text) {
+  void ExpectFailure(Program::Threads threads, const char* text) {
     Program program(std::move(threads));
     EXPECT_EXIT(
         {
@@ -286,6 +286,26 @@ TEST_P(WaitsTest, AThreadMayBeAskedWhetherItHasEnded) {
   RunAll({{poll}}, [] { go = false; }, [] { EXPECT_TRUE(go); });
 }
 
+TEST_P(WaitsTest, AThreadThatIsCreatedMayEndItself) {
+  static std::atomic<int> ended;
+  const auto run = [] {
+    const auto end = [](void*) -> void* {
+      ++ended;
+      pthread_exit(&ended);
+    };
+    pthread_t created{};
+    ASSERT_EQ(pthread_create(&created, nullptr, end, nullptr), 0);
+    void* result = nullptr;
+    EXPECT_EQ(pthread_join(created, &result), 0);
+    EXPECT_EQ(result, &ended);
+  };
+  RunAll({{run}, {run}}, [] { ended = 0; }, [] { EXPECT_EQ(ended, 2); });
+}
+
+TEST_P(WaitsTest, AThreadOfTheProgramMayNot) {
+  ExpectFailure({{[] { pthread_exit(nullptr); }}}, "expected an operation to return: it called pthread_exit");
+}
+
 TEST_P(WaitsTest, AProcessThatAnOperationForksIsAlone) {
   static std::mutex mutex;
   static std::atomic<int> code;
@@ -326,7 +346,7 @@ TEST_P(WaitsTest, AReaderThatReadsTwiceBehindAWaitingWriterWaitsForItself) {
     pthread_rwlock_wrlock(&lock);
     pthread_rwlock_unlock(&lock);
   };
-  ExpectDeadlock({{read_twice}, {write}}, "A waits for read lock #1 held by A itself. B waits for write lock #1 held by A.");
+  ExpectFailure({{read_twice}, {write}}, "A waits for read lock #1 held by A itself. B waits for write lock #1 held by A.");
   // A writer that gives up lets them go on.
   const auto try_to_write = [] {
     timespec soon = {};
@@ -339,35 +359,35 @@ TEST_P(WaitsTest, AReaderThatReadsTwiceBehindAWaitingWriterWaitsForItself) {
 TEST_P(WaitsTest, TwoMutexesInTwoOrdersAreACycle) {
   static std::mutex one;
   static std::mutex two;
-  ExpectDeadlock({{[] {
-                    const std::lock_guard first(one);
-                    const std::lock_guard second(two);
-                  }},
-                  {[] {
-                    const std::lock_guard first(two);
-                    const std::lock_guard second(one);
-                  }}},
-                 "A waits for mutex #. held by B. B waits for mutex #. held by A. Cycle: A -> B -> A");
+  ExpectFailure({{[] {
+                   const std::lock_guard first(one);
+                   const std::lock_guard second(two);
+                 }},
+                 {[] {
+                   const std::lock_guard first(two);
+                   const std::lock_guard second(one);
+                 }}},
+                "A waits for mutex #. held by B. B waits for mutex #. held by A. Cycle: A -> B -> A");
 }
 
 TEST_P(WaitsTest, AMutexTakenTwiceByOneThreadIsACycleOfOne) {
   static std::mutex mutex;
-  ExpectDeadlock({{[] {
-                   mutex.lock();
-                   mutex.lock();
-                 }}},
-                 "A waits for mutex #1 held by A itself. Cycle: A -> A");
+  ExpectFailure({{[] {
+                  mutex.lock();
+                  mutex.lock();
+                }}},
+                "A waits for mutex #1 held by A itself. Cycle: A -> A");
 }
 
 TEST_P(WaitsTest, AMissedSignalIsADeadlock) {
   static std::mutex mutex;
   static std::condition_variable changed;
-  ExpectDeadlock({{[] {
-                    std::unique_lock lock(mutex);
-                    changed.wait(lock);
-                  }},
-                  {[] { changed.notify_one(); }}},
-                 "A waits for condition variable #., which only a signal or broadcast could end");
+  ExpectFailure({{[] {
+                   std::unique_lock lock(mutex);
+                   changed.wait(lock);
+                 }},
+                 {[] { changed.notify_one(); }}},
+                "A waits for condition variable #., which only a signal or broadcast could end");
 }
 
 // As a thread that stops the world polls for one that waits for a native lock (numpy/numpy#28577). Without a switch B runs on
@@ -411,7 +431,7 @@ TEST_P(WaitsTest, TwoThatPollForEachOtherAreADeadlock) {
     }
     wanted.unlock();
   };
-  ExpectDeadlock({{[poll] { poll(first, second); }}, {[poll] { poll(second, first); }}}, "Cycle: A -> B -> A");
+  ExpectFailure({{[poll] { poll(first, second); }}, {[poll] { poll(second, first); }}}, "Cycle: A -> B -> A");
 }
 
 TEST_P(WaitsTest, OneThatTimedOutOnceAndSpinsNowIsALivelock) {
@@ -430,7 +450,7 @@ TEST_P(WaitsTest, OneThatTimedOutOnceAndSpinsNowIsALivelock) {
     const std::lock_guard lock(mutex);
     std::this_thread::sleep_for(std::chrono::seconds(1));
   };
-  ExpectDeadlock({{hold}, {spin}, {hold_for_a_while}}, "expected every operation to end");
+  ExpectFailure({{hold}, {spin}, {hold_for_a_while}}, "expected every operation to end");
 }
 
 TEST_P(WaitsTest, RoundsOfDifferentOperationsAreDifferentRows) {
@@ -449,11 +469,11 @@ TEST_P(WaitsTest, RoundsOfDifferentOperationsAreDifferentRows) {
 
 TEST_P(WaitsTest, UpgradingAReadLockWaitsForItself) {
   static std::shared_mutex mutex;
-  ExpectDeadlock({{[] {
-                   mutex.lock_shared();
-                   mutex.lock();
-                 }}},
-                 "A waits for write lock #1 held by A itself");
+  ExpectFailure({{[] {
+                  mutex.lock_shared();
+                  mutex.lock();
+                }}},
+                "A waits for write lock #1 held by A itself");
 }
 
 // Readers come and go in any order: who took the lock last may be gone.
@@ -478,24 +498,24 @@ TEST_P(WaitsTest, AReaderThatIsLeftIsNamed) {
     }
     const std::lock_guard write(mutex);
   };
-  ExpectDeadlock({{read}, {read_then_write}}, "B waits for write lock #. held by A. Cycle: A -> B -> A");
+  ExpectFailure({{read}, {read_then_write}}, "B waits for write lock #. held by A. Cycle: A -> B -> A");
 }
 
 TEST_P(WaitsTest, AnIncompleteBarrierIsADeadlock) {
   static pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, nullptr, 3);
   const auto meet = [] { pthread_barrier_wait(&barrier); };
-  ExpectDeadlock({{meet}, {meet}}, "waits for barrier #1, which only the missing threads could end");
+  ExpectFailure({{meet}, {meet}}, "waits for barrier #1, which only the missing threads could end");
 }
 
 TEST_P(WaitsTest, JoiningAThreadThatWaitsForItsCreatorIsACycle) {
   static std::mutex mutex;
-  ExpectDeadlock({{[] {
-                   const std::lock_guard lock(mutex);
-                   std::thread child([] { const std::lock_guard inner(mutex); });
-                   child.join();
-                 }}},
-                 "A waits for the end of B. B waits for mutex #. held by A. Cycle: A -> B -> A");
+  ExpectFailure({{[] {
+                  const std::lock_guard lock(mutex);
+                  std::thread child([] { const std::lock_guard inner(mutex); });
+                  child.join();
+                }}},
+                "A waits for the end of B. B waits for mutex #. held by A. Cycle: A -> B -> A");
 }
 
 }  // namespace
