@@ -10,8 +10,8 @@ const Target& TheTarget() {
     t.name = "object_slot";
     t.summary =
         "Wraps, unwraps, copies, drops and locks native objects that an interpreter's wrappers belong to: interpreter tag with a "
-        "flip of "
-        "ownership, count-driven slot, tied word. Does not cover a real interpreter: attaching, references and the GIL are a "
+        "flip of ownership, count-driven slot, tied word, allocations that collect, memory that is used again. Does not cover a "
+        "real interpreter: attaching, references and the GIL are a "
         "model.";
     t.carrier = schedule::Carrier::kFiber;
     t.alphabet = interpreter::ObjectSlot::Operations();

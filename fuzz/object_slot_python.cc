@@ -11,8 +11,8 @@ const Target& TheTarget() {
     t.name = "object_slot_python";
     t.summary =
         "Wraps, unwraps, copies, drops and locks native objects with Python wrappers, by the count-driven slot, with weak "
-        "references, cycles, "
-        "collections and late releases. Does not cover several interpreters, nor attaching while another thread finalises.";
+        "references, lookups of wrappers, cycles, collections and late releases. Does not cover several interpreters, nor "
+        "attaching while another thread finalises.";
     t.carrier = schedule::Carrier::kThread;
     t.alphabet = interpreter::PythonSlot::Operations();
     t.twins = interpreter::PythonSlot::Twins();

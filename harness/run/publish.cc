@@ -230,6 +230,7 @@ void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
   Case original;
   if (!ReadRequest(exchange, original)) return;
   runner.ForgetCaller();
+  exchange.leaving = 0;  // it has left, without having read of a file: it was interrupted, or killed
   // Only what fails again is a finding: the fuzzing process may have been killed by its owner.
   const Outcome cold = runner.Run(original, kColdSeconds);
   if (cold.end != EndKind::kFinding) return;

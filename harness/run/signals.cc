@@ -110,10 +110,9 @@ void CollectFrames(const void* context, Observation* observation) {
 #endif
   to->thread = static_cast<std::int16_t>(schedule::Self());
   to->frames[0] = struck;
-  to->count = 1;
-  schedule::FrameWalk walk = {.frames = to->frames, .limit = schedule::kMaxFrames, .start = struck};
+  schedule::FrameWalk walk = {.frames = to->frames, .count = &to->count, .limit = schedule::kMaxFrames, .start = struck};
   schedule::WalkFrames(walk);
-  if (walk.count > 0) to->count = walk.count;  // it may not have got past the signal
+  if (to->count == 0) to->count = 1;  // it did not get past the signal
 }
 
 Observation* Own() {

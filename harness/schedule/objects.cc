@@ -42,7 +42,7 @@ Owned* Find(const void* object) {
   for (std::uint32_t i = 0; i < kProbes; ++i) {
     Owned& entry = owners[(Slot(object) + i) % kSlots];
     if (entry.run == run && entry.object == object) return &entry;
-    if (free == nullptr && (entry.run != run || entry.owner.depth == 0)) free = &entry;
+    if (free == nullptr && (entry.run != run || (entry.owner.depth == 0 && !entry.owner.abandoned))) free = &entry;
     if (entry.run != run) break;
   }
   return free;
@@ -93,6 +93,7 @@ Owner* TakeOwner(const void* object, int thread, WaitOn kind, bool robust) {
   entry->owner.thread = thread;
   entry->owner.kind = kind;
   entry->owner.robust = robust;
+  entry->owner.abandoned = false;
   robust_seen = robust_seen || robust;
   if (!again && state.keeps_stacks) {
     entry->taken.thread = thread;
@@ -121,9 +122,14 @@ void DropRobustOwner(int thread) {
   if (!robust_seen) return;
   for (Owned& entry : owners) {
     if (entry.run != run || entry.owner.depth == 0 || entry.owner.thread != thread || !entry.owner.robust) continue;
-    entry.owner = Owner{};
+    entry.owner = Owner{.abandoned = true};
     Wake(entry.object, kMaxControlled);
   }
+}
+
+bool IsAbandoned(const void* object) {
+  const Owned* entry = FindKnown(object);
+  return entry != nullptr && entry->owner.abandoned;
 }
 
 }  // namespace handoff::schedule

@@ -13,7 +13,7 @@ void EnsureSignalStack(int number) {
   static char stacks[kMaxControlled + 1][kBytes];
   stack_t current = {};
   RawSyscall(SYS_sigaltstack, 0, Word(&current));
-  if ((current.ss_flags & SS_DISABLE) == 0 && current.ss_size >= kBytes) return;
+  if ((current.ss_flags & SS_DISABLE) == 0) return;
   stack_t ours = {.ss_sp = stacks[number + 1], .ss_flags = 0, .ss_size = kBytes};
   RawSyscall(SYS_sigaltstack, Word(&ours), 0);
 }

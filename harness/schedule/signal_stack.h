@@ -4,9 +4,9 @@
 
 namespace handoff::schedule {
 
-// Gives the calling thread a second stack unless it has one that is large enough. The stacks are static, one for each `number` of
-// a controlled thread (a thread that has given up its number runs a few last instructions of libc beside the next one of that
-// number), and -1 for the main thread.
+// Gives the calling thread a second stack unless it has one: AddressSanitizer unmaps what it finds there when the thread ends.
+// The stacks are static, one for each `number` of a controlled thread (a thread that has given up its number runs a few last
+// instructions of libc beside the next one of that number), and -1 for the main thread.
 void EnsureSignalStack(int number);
 
 }  // namespace handoff::schedule

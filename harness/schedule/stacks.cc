@@ -37,8 +37,9 @@ int ReadFrames(std::uintptr_t* frames, int limit) {
   const std::int64_t budget = handoff_budget;
   SetSelf(-1);
   handoff_budget = 0;
-  static FrameWalk walk;  // static: read after a jump. Whoever reads holds the baton
-  walk = {.frames = frames, .limit = limit};
+  static int count;  // static: read after a jump. Whoever reads holds the baton
+  count = 0;
+  FrameWalk walk = {.frames = frames, .count = &count, .limit = limit};
   if (__builtin_setjmp(out_of_unwinder) == 0) {
     unwinds = true;
     WalkFrames(walk);
@@ -46,7 +47,7 @@ int ReadFrames(std::uintptr_t* frames, int limit) {
   unwinds = false;
   handoff_budget = budget;
   SetSelf(me);
-  return walk.count;
+  return count;
 }
 
 void KeepOwnStack() {

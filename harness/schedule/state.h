@@ -161,7 +161,8 @@ struct Owner {
   int thread = -1;
   int depth = 0;  // recursive locks; readers of a read-write lock
   WaitOn kind = WaitOn::kNothing;
-  bool robust = false;  // a mutex whose next owner is told when this thread has ended with it
+  bool robust = false;     // a mutex whose next owner is told when this thread has ended with it
+  bool abandoned = false;  // it has ended, and nobody has taken the mutex since
 };
 
 // Where a lock was taken, by its last owner: of readers who share it the last to come.
@@ -177,5 +178,6 @@ Owner* TakeOwner(const void* object, int thread, WaitOn kind, bool robust = fals
 bool DropOwner(const void* object);                                                  // true when nobody owns it any more
 // `thread` has ended for good: whoever waits for a robust mutex of its is to look again.
 void DropRobustOwner(int thread);
+bool IsAbandoned(const void* object);
 
 }  // namespace handoff::schedule

@@ -46,9 +46,17 @@ bool HeldOutside(const pthread_mutex_t* mutex) {
 #endif
 }
 
-// Whether a real lock call comes back soon. A robust mutex that nobody owns and that is held: its owner has ended, or is about
-// to, and the kernel frees it.
-bool IsFree(const pthread_mutex_t* mutex) { return !HeldOutside(mutex) || IsRobust(mutex); }
+// Whether a real lock call comes back soon: also where the owner of a robust mutex has ended, or runs its last instructions
+// before the kernel frees what it held.
+bool OwnerHasEnded(const pthread_mutex_t* mutex) {
+#if defined(__GLIBC__)
+  constexpr int kOwnerDied = 0x40000000;  // FUTEX_OWNER_DIED
+  return IsRobust(mutex) && ((mutex->__data.__lock & kOwnerDied) != 0 || IsAbandoned(mutex));
+#else
+  return false;
+#endif
+}
+bool IsFree(const pthread_mutex_t* mutex) { return !HeldOutside(mutex) || OwnerHasEnded(mutex); }
 
 int LockReal(pthread_mutex_t* mutex) {
   const int result = Real_pthread_mutex_lock()(mutex);
@@ -97,7 +105,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   Point(PointKind::kSync, mutex, "pthread_mutex_trylock");
   // On fibers the real call cannot tell their owners apart: they share one OS thread.
   if (OwnedByOther(mutex)) return EBUSY;
-  if (HeldOutside(mutex) && IsFree(mutex)) return LockReal(mutex);
+  if (OwnerHasEnded(mutex)) return LockReal(mutex);
   const int result = Real_pthread_mutex_trylock()(mutex);
   if (result == 0 || result == EOWNERDEAD) TakeOwner(mutex, Self(), WaitOn::kMutex, IsRobust(mutex));
   return result;

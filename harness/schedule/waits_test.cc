@@ -249,7 +249,12 @@ TEST_P(WaitsTest, TheNextOwnerOfARobustMutexIsToldThatTheLastOneHasEnded) {
     }
     pthread_mutex_unlock(&mutexes.back());
   };
-  const auto end_with_it = [] { std::thread([] { pthread_mutex_lock(&mutexes.back()); }).join(); };
+  const auto end_with_it = [] {
+    std::thread([] {
+      pthread_mutex_lock(&mutexes.back());
+      EXPECT_EQ(pthread_mutex_trylock(&mutexes.back()), EBUSY) << "its owner is alive";
+    }).join();
+  };
   RunAll({{end_with_it, lock}, {lock}}, reset, [] { EXPECT_EQ(told, 1); });
 }
 

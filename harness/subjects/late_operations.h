@@ -17,7 +17,7 @@ class LateOperations {
  public:
   // Before an execution. `always`: whether this process runs one case only.
   void Begin(const Case& c, bool always) {
-    // As in dlpack's capsule.cc: an end costs as much as hundreds of executions, so one case in this many is heard.
+    // An end costs as much as hundreds of executions, so one case in this many is heard.
     constexpr std::uint64_t kEvery = 256;
     always_ = always || Seed(c) % kEvery == 0;
     count_.store(0, std::memory_order_relaxed);

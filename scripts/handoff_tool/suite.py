@@ -175,12 +175,15 @@ def _regressions(stage: Stage, everything: dict[str, targets.Target], update: bo
     twin has one."""
     for folder in sorted(path for path in targets.CORPUS.glob("*") if path.is_dir()):
         _judge_folder(stage, folder)
+    readable = {
+        target.name: [path for path in _committed(target.name) if _is_case(stage, target, path)] for target in everything.values()
+    }
     with_cases = canaries.others(everything)  # each canary has its row in a table instead
     if update:
-        twin_cases.refresh(with_cases, {name: _committed(name) for name in with_cases})
+        twin_cases.refresh(with_cases, readable)
     checks: list[Callable[[], tuple[bool, str]]] = []
     for target in everything.values():
-        cases = [path for path in _committed(target.name) if _is_case(stage, target, path)]
+        cases = readable[target.name]
         for sanitizer, binary in target.binaries.items():
             checks += [partial(_safe, binary, sanitizer, path) for path in cases]
         checks += [check for path in cases for check in _twin(target, path)]

@@ -33,27 +33,31 @@ def say(path: Path, found: str) -> None:
 
 
 def refresh(everything: dict[str, targets.Target], committed: dict[str, list[Path]]) -> None:
-    """Searches a case for each twin that has none, and lets each case say what is found with it. What cannot be found is named on
-    standard error; the stage then fails for want of a case."""
+    """Searches a case for each twin that has none, which joins those `committed`, and lets each case say what is found with it.
+    What cannot be found is named on standard error; the stage then fails for want of a case."""
     todo = [(target, twin) for target in everything.values() for twin in missing(target, committed[target.name])]
     with process.pool() as pool:
-        for note in pool.map(lambda one: _make(*one), todo):
-            print(note, file=sys.stderr, flush=True)
-    for path in (path for paths in committed.values() for path in paths):
+        for (target, twin), path in zip(todo, pool.map(lambda one: _make(*one), todo), strict=True):
+            if path:
+                committed[target.name].append(path)
+                print(f"{path}: {expected(path)}", file=sys.stderr, flush=True)
+            else:
+                print(f"{target.name}: no finding on twin {twin} in {len(SEEDS)} searches of {LIMIT} seconds", file=sys.stderr)
+    for path in (path for name in everything for path in committed[name]):
         origin = findings.origin(path)
         if origin.twin and not expected(path):
-            code, output = replay.once(path, replay.locate(path, origin))
-            if code != CLEAN:
-                say(path, output.found())
+            _, output = replay.once(path, replay.locate(path, origin))
+            if found := output.found():
+                say(path, found)
 
 
-def _make(target: targets.Target, twin: str) -> str:
+def _make(target: targets.Target, twin: str) -> Path | None:
     for origin in _ways(target, twin):
         for seed in SEEDS:
             with tempfile.TemporaryDirectory(prefix="handoff-twin-") as name:
                 if path := _search(target, origin, seed, Path(name)):
-                    return f"{path}: {expected(path)}"
-    return f"{target.name}: expected a finding on twin {twin} within {LIMIT} seconds, found none in {len(SEEDS)} searches."
+                    return path
+    return None
 
 
 def _ways(target: targets.Target, twin: str) -> Iterator[findings.Origin]:

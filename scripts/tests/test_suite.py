@@ -145,6 +145,15 @@ class Suite(World):
         told = "handoff case 1\n# twin: double_delete\n# breaks\n# finds: double-delete R1\ngive box=1\n"
         self.assertEqual(told, path.read_text())
 
+    def test_a_case_that_cannot_be_read_stays_as_it_is(self) -> None:
+        self.target("exchange")
+        bad = self.case("bad.txt", "# twin: double_delete\nsyntax\n")
+        text = bad.read_text()
+        with mock.patch.dict(os.environ, {"FAKE_PLAN": "find:1,breaks"}):
+            code, out, _ = self.run_command("test", "--only", "regression", "--update-golden", "--json")
+        self.assertEqual((1, text), (code, bad.read_text()))
+        self.assertEqual([f"regression corpus: {bad}:2: expected an operation, found 'syntax'"], json.loads(out)["failures"])
+
     def test_cases_of_no_target_are_a_failure(self) -> None:
         self.target("exchange")
         (self.folder / "corpus" / "exchnge" / "regression").mkdir(parents=True)
