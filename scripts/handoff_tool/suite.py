@@ -81,7 +81,7 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
             stage(f"ctest {preset}", 120, _ctest, cache, preset, environment)
     everything = targets.built() if running else {}
     if everything and "canaries" in wanted:
-        stage("canaries", 400, _canaries, everything)
+        stage("canaries", 450, _canaries, everything)
     if everything and "smoke" in wanted:
         stage("smoke", 30, _smoke, cache, canaries.others(everything))
     if everything and "regression" in wanted:
