@@ -127,8 +127,12 @@ def run(check: Check) -> str:
             return f"{check.name()}: found {kind}, but no file was written"
         case = folder / "case"
         shutil.copy(file, case)
-        elsewhere = (_replays_in(check, case, preset, kinds) for preset, kinds in check.elsewhere)
-        problem = _replays(check, case, output) or next(filter(None, elsewhere), "")
+        code, here = _replay(check, case, check.sanitizer)
+        elsewhere = (_replays_in(check, case, here, preset, kinds) for preset, kinds in check.elsewhere)
+        if code not in (FINDING, TIMEOUT):
+            problem = f"{output.signature()} does not replay at the first run (exit {code})"
+        else:
+            problem = next(filter(None, elsewhere), "")
         if not problem:
             return ""
         kept = Path(tempfile.gettempdir()) / f"handoff-{check.target.name}-{check.sanitizer}-{file.name}"
@@ -145,15 +149,10 @@ def _replay(check: Check, case: Path, preset: str) -> tuple[int, Output]:
     return process.Process(binary, words, environment, case.parent).follow(output.feed, LIMIT), output
 
 
-def _replays(check: Check, case: Path, found: Output) -> str:
-    code, _ = _replay(check, case, check.sanitizer)
-    return "" if code in (FINDING, TIMEOUT) else f"{found.signature()} does not replay at the first run (exit {code})"
-
-
-def _replays_in(check: Check, case: Path, preset: str, kinds: frozenset[str]) -> str:
-    """Fails as the table says of that build, with the same schedule. What only the finding build's sanitizer notices passes."""
+def _replays_in(check: Check, case: Path, here: Output, preset: str, kinds: frozenset[str]) -> str:
+    """Fails as the table says of that build, with the same schedule as `here`. What only the finding build's sanitizer notices
+    passes."""
     code, there = _replay(check, case, preset)
-    _, here = _replay(check, case, check.sanitizer)
     found = _kind(there) if code != CLEAN else "silence"
     expected = {_kind(here)} if _kind(here) in kinds else kinds | {"silence"}
     if code not in (CLEAN, FINDING, TIMEOUT) or found not in expected:

@@ -9,6 +9,7 @@ from typing import Any
 from handoff_tool import builds, children, comments, findings, interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FAILING, FINDING, NAMES, Failure, about, choose
 from handoff_tool.output import Output
+from handoff_tool.places import ROOT
 
 UNUSED = "was never reached"  # the harness's phrase for a switch of a text case
 LIMIT = 120.0  # seconds for one run, start of an interpreter included
@@ -101,6 +102,11 @@ def once(path: Path, origin: findings.Origin, why: bool = False, timeout: int | 
         binary = builds.binary(origin.target, origin.sanitizer)
         child = process.Process(binary, [*flags, path], environment, Path(folder))
         return child.follow(output.feed, LIMIT), output
+
+
+def on_safe(binary: Path, path: Path) -> tuple[int, list[str]]:
+    """One fresh process of the safe target, which writes nothing; the exit code and what it said."""
+    return process.run(binary, ["-artifact_prefix=/dev/null/", path], {}, ROOT, LIMIT)
 
 
 def replay(path: Path, origin: findings.Origin, times: int, why: bool = False, timeout: int | None = None) -> Result:

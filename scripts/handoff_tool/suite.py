@@ -227,7 +227,7 @@ def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
 
 
 def _safe(binary: Path, sanitizer: str, path: Path) -> tuple[bool, str]:
-    code, said = process.run(binary, ["-artifact_prefix=/dev/null/", path], {}, ROOT, replay.LIMIT)
+    code, said = replay.on_safe(binary, path)
     return code == CLEAN, f"{path} fails on the safe target ({sanitizer}), exit {code}: {_reason(said)}"
 
 

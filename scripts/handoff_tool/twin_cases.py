@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from handoff_tool import children, comments, findings, process, replay, targets
+from handoff_tool import comments, findings, process, replay, targets
 from handoff_tool.outcome import CLEAN, FINDING, Failure
 from handoff_tool.output import Output
 from handoff_tool.places import write_atomically
@@ -75,7 +75,9 @@ def _search(target: targets.Target, origin: findings.Origin, seed: int, folder: 
     environment = replay.choices(origin).environment()
     code = process.Process(target.binaries[origin.sanitizer], words, environment, folder).follow(output.feed, LIMIT + 60)
     case = Path(output.written)
-    if output.verdict(code) != FINDING or not output.written or not output.confirmed or _fails_when_safe(target, case):
+    if output.verdict(code) != FINDING or not output.written or not output.confirmed:
+        return None
+    if any(replay.on_safe(binary, case)[0] != CLEAN for binary in target.binaries.values()):
         return None
     place = targets.CORPUS / target.name / "regression" / f"{origin.twin}.txt"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -89,10 +91,3 @@ def _search(target: targets.Target, origin: findings.Origin, seed: int, folder: 
         return None
     say(place, output.found())
     return place
-
-
-def _fails_when_safe(target: targets.Target, case: Path) -> bool:
-    return any(
-        children.call(targets.command(binary, case), capture_output=True, env=targets.environment({})).returncode != CLEAN
-        for binary in target.binaries.values()
-    )
