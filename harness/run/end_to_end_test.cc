@@ -145,15 +145,22 @@ TEST_P(EndlessTest, WhereNobodySchedulesAWaitIsOneToo) {
   ExpectTimeout("canary_livelock", "yields", "YieldForEver()");
 }
 
+// Until libFuzzer's last word before the first execution, and a while longer. Before, a signal may strike in the sanitizer's own
+// start, whose report of it then waits for a lock that is held where it struck, for ever.
+void AwaitExecution(TargetProcess& fuzz, int wait_ms) {
+  EXPECT_TRUE(fuzz.AwaitOutput("INFO: seed corpus: "));
+  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+}
+
 // Sends `signal` in the middle of an endless execution and returns the end. How soon the execution begins is not known, so this
 // tries again with more patience until the file shows that it had.
 void Interrupt(const Endless& where, int signal, const std::string& file_start, int code) {
   const auto& [place, carrier] = where;
-  for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
+  for (int wait_ms = 30; wait_ms < 20'000; wait_ms *= 2) {
     Variables variables = With("spins", carrier);
     variables["HANDOFF_CONFIRM_SECONDS"] = "10";  // in vain
     TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase(place))}, variables);
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    AwaitExecution(fuzz, wait_ms);
     kill(fuzz.pid(), signal);
     const Ended end = fuzz.Wait();
     if (fuzz.Files().empty()) continue;
@@ -182,10 +189,10 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, EndlessTest,
                          [](const auto& where) { return std::get<0>(where.param) + "_" + std::get<1>(where.param); });
 
 TEST(ColdParentTest, WithoutOneTheCaseIsWrittenByTheFailingProcessItself) {
-  for (int wait_ms = 300; wait_ms < 20'000; wait_ms *= 2) {
+  for (int wait_ms = 30; wait_ms < 20'000; wait_ms *= 2) {
     TargetProcess fuzz("canary_endless_spin", {"-runs=0", FolderWithFile("case", EndingCase("operation"))},
                        With("spins", "fiber"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    AwaitExecution(fuzz, wait_ms);
     for (const pid_t child : fuzz.Children()) kill(child, SIGKILL);
     kill(fuzz.pid(), SIGSEGV);
     const Ended end = fuzz.Wait();

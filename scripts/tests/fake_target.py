@@ -5,7 +5,7 @@ find:N   the first N fuzzing launches write a crash file and exit 77 (the token 
 exit:N   a launch that has written one ends with N instead, below 0 by that signal
 vanish   the end comes by exit code 0 before its time      slow     what is written is an input that took long
 late     as hang, but in the middle of confirming: a crash file is named before the exit
-deaf     as hang, with a crash file written, unnamed (or unconfirmed:1), by one who does not hear signals
+deaf     as hang, with a crash file written, unnamed (or unconfirmed:1), by one who does not hear signals; after a minute it writes `outlived`
 shorten:S for S seconds, when a crash file has been written
 breaks   the crash file says so       empty    the crash file is empty      hang   run until a signal comes, then exit 72      usage   exit 1 at once
 A replayed file fails if it says `crash`, and on a twin if it says `breaks`; it runs until it is killed if it says `endless`, and cannot be read if it says `syntax`.
@@ -111,6 +111,8 @@ say("INFO: Running with entropic power schedule (0xFF, 100).")
 say("#100\tNEW    cov: 42 ft: 60 corp: 7/90b lim: 4 exec/s: 50 rss: 33Mb L: 5/9 MS: 1 Custom-")
 if "late" in plan or "deaf" in plan:
     time.sleep(60)
+    with open(os.path.join(places[0], "outlived"), "w"):
+        pass
 if "vanish" in plan:
     sys.exit(0)
 if "slow" in plan:

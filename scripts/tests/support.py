@@ -21,10 +21,11 @@ HERE = Path(__file__).resolve().parent
 _ALONE = """
 import sys
 from pathlib import Path
-from handoff_tool import builds, findings, machine, targets
+from handoff_tool import builds, findings, machine, process, targets
 from handoff_tool.main import main
 folder = Path(sys.argv.pop(1))
 machine.without_randomisation = lambda: ()
+process.PATIENCE = 600.0  # whoever counts on it is found out
 builds.build = lambda *_: None
 builds.ROOT = targets.ROOT = folder
 findings.FOLDER, targets.CORPUS = folder / "findings", folder / "corpus"

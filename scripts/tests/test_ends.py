@@ -3,10 +3,9 @@
 import json
 import shutil
 import signal
-import time
 from pathlib import Path
 
-from handoff_tool import findings, process
+from handoff_tool import findings
 from tests.support import Campaigns
 
 
@@ -89,12 +88,12 @@ class Ends(Campaigns):
                     child = self.started("fuzz", FAKE_PLAN=plan)
                     self.await_file(started, child)
                     child.send_signal(number)
-                    start = time.monotonic()
-                    for _ in range(2):
-                        time.sleep(0.05)
-                        child.send_signal(number)
+                    assert child.stderr is not None
+                    while "once more" not in (line := child.stderr.readline()):
+                        self.assertTrue(line, "ended without a word")
+                    child.send_signal(number)
                     out, err = child.communicate()
-                    self.assertLess(time.monotonic() - start, process.PATIENCE / 2)
+                    self.assertFalse(started.with_name("outlived").exists(), "the target was waited for")
                     self.assertEqual(72, child.returncode, err)
                     self.assertIn(count, out)
                     [folder] = (self.folder / "findings" / "exchange").iterdir()
