@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace handoff {
@@ -10,6 +11,15 @@ namespace {
 template <class Container>
 auto Nth(Container& container, std::size_t index) {
   return std::next(container.begin(), static_cast<std::ptrdiff_t>(index));
+}
+
+Case Without(Case c, const std::set<std::uint8_t>& codes) {
+  for (std::size_t thread = 0; thread < c.threads.size(); ++thread) {
+    for (std::size_t i = c.threads[thread].size(); i-- > 0;) {
+      if (codes.contains(c.threads[thread][i].code)) EraseOperation(c, thread, i);
+    }
+  }
+  return c;
 }
 
 }  // namespace
@@ -29,6 +39,20 @@ Operation EraseOperation(Case& c, std::size_t thread, std::size_t index) {
     if (s.thread == thread && s.at.operation > index) --s.at.operation;
   }
   return removed;
+}
+
+std::vector<Case> WithoutUnchosen(const Alphabet& alphabet, const Case& c) {
+  std::set<std::uint8_t> unchosen;
+  for (const auto& operations : c.threads) {
+    for (const Operation& operation : operations) {
+      if (alphabet.operations[operation.code].weight == 0) unchosen.insert(operation.code);
+    }
+  }
+  std::vector<Case> without;
+  without.reserve(unchosen.size() + 1);
+  for (const std::uint8_t code : unchosen) without.push_back(Without(c, {code}));
+  if (unchosen.size() > 1) without.push_back(Without(c, unchosen));
+  return without;
 }
 
 void EraseThread(Case& c, std::size_t thread) {

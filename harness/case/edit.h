@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "harness/case/case.h"
 
@@ -13,6 +14,10 @@ void InsertOperation(Case& c, std::size_t thread, std::size_t index, const Opera
 
 // Removes operation number `index` of `thread`, and the switches inside it. Returns what was removed.
 Operation EraseOperation(Case& c, std::size_t thread, std::size_t index);
+
+// `c` without the operations that the mutator never chooses (OperationKind::weight 0): without those of each kind, and where it
+// has several kinds, last, without any. Empty if it has none.
+std::vector<Case> WithoutUnchosen(const Alphabet& alphabet, const Case& c);
 
 // Removes `thread` with its operations and all switches from or to it; the threads behind it move up by a letter. The caller
 // leaves at least one thread.

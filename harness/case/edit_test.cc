@@ -43,6 +43,24 @@ TEST(EditTest, SwitchesInsideAnErasedOperationGoWithIt) {
                                   {.thread = 0, .to = 2, .at = {.operation = 1}}}));
 }
 
+TEST(EditTest, WhatTheMutatorNeverChoosesIsLeftOutByKindAndAltogether) {
+  static constexpr OperationKind kKinds[9] = {{.name = "a"}, {.name = "b", .weight = 0}, {.name = "c"}, {.name = "d"},
+                                              {.name = "e"}, {.name = "f", .weight = 0}, {.name = "g"}, {.name = "h"},
+                                              {.name = "i"}};
+  Case c = ThreeThreads();
+  c.threads[2][0].code = 1;
+  Case without_b = c;
+  EraseOperation(without_b, 0, 1);
+  EraseOperation(without_b, 2, 0);
+  Case without_f = c;
+  EraseOperation(without_f, 1, 2);
+  Case without_any = without_b;
+  EraseOperation(without_any, 1, 2);
+  EXPECT_EQ(WithoutUnchosen({kKinds}, c), (std::vector<Case>{without_b, without_f, without_any}));
+  EXPECT_EQ(WithoutUnchosen({kKinds}, without_f), std::vector<Case>{without_any}) << "of one kind there is one way";
+  EXPECT_TRUE(WithoutUnchosen({kKinds}, without_any).empty());
+}
+
 TEST(EditTest, InsertingUndoesErasingButForTheSwitchesInside) {
   Case c = ThreeThreads();
   InsertOperation(c, 0, 3, {.code = 9});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "harness/run/shrink.h"
@@ -96,7 +97,7 @@ bool Confirmer::Verify(Confirmation& result) {
   return found.strategy != Strategy::kFree && FailsAlways(found, result);
 }
 
-Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
+Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm, const Programs& others) {
   until_ = Clock::now() + limits_.search;
   const Clock::time_point content = Clock::now() + limits_.search / 2;
   wanted_signature_ = signature_of_(original, warm);
@@ -105,12 +106,24 @@ Confirmation Confirmer::Confirm(const Case& original, const Outcome& warm) {
   result.published = original;
   result.outcome = warm;
   result.signature = wanted_signature_;
-  for (std::uint64_t n = 0; !OutOfTime(); ++n) {
-    if (n == 0) Try(original);
-    if (n == 1 && !warm.switches_lost && !HasOwnForm(original, warm.kind)) Try(Listed(original, warm));
-    if (n >= 2) Try(OtherSchedule(original, n - 2));
-    // The same finding at once; the same kind after the two natural candidates; any other when half of the time is gone.
-    const bool good = candidate_distance_ == 0 || (candidate_distance_ == 1 && n >= 1) || Clock::now() >= content;
+  // First what was found, as it is and as it went; then chance.
+  std::vector<Case> natural = {original};
+  if (!warm.switches_lost && !HasOwnForm(original, warm.kind)) natural.push_back(Listed(original, warm));
+  std::vector<Case> programs = {original};
+  if (others) {
+    std::ranges::copy(others(natural.back()), std::back_inserter(natural));
+    std::ranges::copy(others(original), std::back_inserter(programs));
+  }
+  for (std::size_t n = 0; !OutOfTime(); ++n) {
+    if (n < natural.size()) {
+      Try(natural[n]);
+    } else {
+      const std::size_t chance = n - natural.size();
+      Try(OtherSchedule(programs[chance % programs.size()], chance / programs.size()));
+    }
+    // The same finding at once; the same kind after the natural candidates; any other when half of the time is gone.
+    const bool good =
+        candidate_distance_ == 0 || (candidate_distance_ == 1 && n + 1 >= natural.size()) || Clock::now() >= content;
     if (candidate_ && good && Verify(result)) break;
   }
   result.executions = executions_;

@@ -59,8 +59,10 @@ class Confirmer {
 
   Confirmer(Run run, SignatureOf signature_of, Abandoned abandoned, ConfirmLimits limits);
 
+  // Programs of which one may do in a fresh process what the given one did in the fuzzing process; may be empty.
+  using Programs = std::function<std::vector<Case>(const Case&)>;
   // `warm` is what the fuzzing process observed. Called once per object.
-  Confirmation Confirm(const Case& original, const Outcome& warm);
+  Confirmation Confirm(const Case& original, const Outcome& warm, const Programs& others = {});
 
   // Makes a confirmed, `listed` case smaller, as far as the time goes; what it becomes has failed as often as what it was, with
   // the same signature. `keep` is given it whenever a while has passed, and at the end; false means that it could not be kept,

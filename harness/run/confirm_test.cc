@@ -86,6 +86,40 @@ TEST(ConfirmTest, OtherSchedulesOfTheProgramAreSearched) {
   EXPECT_EQ(result.published.threads, Original().threads);
 }
 
+// The first thread's second operation is heard in a fresh process only, where it ends all that comes after.
+bool Hears(const Case& c) { return c.threads[0].size() > 1; }
+std::vector<Case> Unheard(const Case& c) {
+  std::vector<Case> without;
+  if (Hears(c)) without.push_back(c);
+  for (Case& other : without) other.threads[0].pop_back();
+  return without;
+}
+
+TEST(ConfirmTest, AProgramWithoutWhatOnlyAFreshProcessHearsIsTriedAsItWent) {
+  const auto run = [](const Case& c) { return !Hears(c) && c.switches == Failed().switches ? Failed() : Clean(); };
+  EXPECT_FALSE(Make(run, milliseconds(20)).Confirm(Original(), Failed()).confirmed);
+  const Confirmation result = Make(run).Confirm(Original(), Failed(), Unheard);
+  EXPECT_TRUE(result.confirmed);
+  EXPECT_FALSE(Hears(result.published));
+  EXPECT_EQ(result.published.switches, Failed().switches);
+  EXPECT_EQ(result.executions, 8) << "as found, as it went, without; then five times as published";
+}
+
+TEST(ConfirmTest, OtherSchedulesAreSearchedForBothPrograms) {
+  for (const bool heard : {false, true}) {
+    const auto run = [heard](const Case& c) {
+      const bool searched = c.strategy != Strategy::kListed && c.bytes != Original().bytes;
+      const bool found = c.strategy == Strategy::kListed && c.switches.size() == 2;
+      Outcome outcome = (searched || found) && Hears(c) == heard ? Failed() : Clean();
+      outcome.switches.resize(2);
+      return outcome;
+    };
+    const Confirmation result = Make(run).Confirm(Original(), Failed(), Unheard);
+    EXPECT_TRUE(result.confirmed);
+    EXPECT_EQ(Hears(result.published), heard);
+  }
+}
+
 TEST(ConfirmTest, WhatNeverFailsAgainStaysUnconfirmed) {
   const Confirmation result = Make([](const Case&) { return Clean(); }, milliseconds(20)).Confirm(Original(), Failed());
   EXPECT_FALSE(result.confirmed);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -293,6 +294,23 @@ TEST(ShorteningTest, WhoInterruptsItIsToldAFileThatIsThere) {
   if (named.empty()) named = LineAfter(end.output, "Interrupted unit written to ");  // that file was there, but not yet complete
   EXPECT_FALSE(ReadAll(named).empty()) << end.output;
 }
+
+#if HANDOFF_HAVE_PYTHON
+// The first request for an end of the interpreter is heard, and the one in the case that fails is not; a fresh process would hear
+// it, and do all that comes after it elsewhere.
+TEST(ConfirmTest, WhatIsFoundBehindARequestThatWasNotHeardIsConfirmed) {
+  // libFuzzer takes the smaller file first.
+  const std::string folder = FolderWithFile("first", "handoff case 1\nthreads 1\nA finalize\n");
+  std::ofstream(folder + "second")
+      << "handoff case 1\nstrategy listed\ngranularity op\nthreads 1\nA finalize\nA wrap how=copied\n";
+  TargetProcess fuzz("object_slot_python", {"-runs=0", folder}, With("slot_not_cleared", "thread"));
+  const Ended end = fuzz.Wait();
+  EXPECT_EQ(end.code, kExitFinding) << end.output;
+  ASSERT_EQ(fuzz.Files().size(), 1U) << end.output;
+  EXPECT_TRUE(fuzz.Files()[0].starts_with("crash-")) << end.output;
+  EXPECT_EQ(end.output.find("finalize"), std::string::npos) << "it has nothing to do with what was found\n" << end.output;
+}
+#endif
 
 TEST(MergeTest, FailingInputsArePassedOver) {
   const std::string from = FolderWithFile("case", EndingCase("operation"));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "harness/case/binary.h"
+#include "harness/case/edit.h"
 #include "harness/case/text.h"
 #include "harness/report/explanation.h"
 #include "harness/report/signature.h"
@@ -213,7 +214,9 @@ void Publisher::Handle(ColdRunner& runner, Exchange& exchange) {
 
 void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const Outcome& warm, Exchange& exchange) const {
   Confirmer confirmer = MakeConfirmer(runner, warm.kind);
-  Confirmation result = confirmer.Confirm(original, warm);
+  // A fresh process hears each request for an end of the interpreter, one that has run many cases few of them.
+  const auto unheard = [this](const Case& c) { return WithoutUnchosen(target_.alphabet, c); };
+  Confirmation result = confirmer.Confirm(original, warm, unheard);
   const Answer answer = result.confirmed ? Answer::kConfirmed : Answer::kUnconfirmed;
   bool ours = false;
   const auto keep = [&](const Confirmation& c) { return WriteCase(c.published, answer, exchange, ours); };
