@@ -110,12 +110,16 @@ void AddReport(const Finding& finding, std::string& out) {
   std::string_view rest = finding.report;
   if (rest.empty()) AddWrapped("none: found by " + Finder(finding), kIndent, out.append(kIndent, ' '));
   bool below_driver = false;
+  std::size_t heading = std::string::npos;  // where in `out` the line begins that a stack would follow
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     below_driver = IsFrame(line) && (below_driver || IsDriver(line));
-    if (below_driver || line.starts_with("DEDUP_TOKEN:")) continue;
+    if (below_driver && heading != std::string::npos) out.resize(heading);  // of a stack that is the harness's altogether
+    const bool second_blank = line.empty() && out.ends_with("\n\n");
+    if (below_driver || second_blank || line.starts_with("DEDUP_TOKEN:")) continue;
+    heading = line.ends_with(':') ? out.size() : std::string::npos;
     if (IsFrame(line)) line = line.substr(0, line.find(" (BuildId: "));
     out.append(line).append("\n");
   }

@@ -70,6 +70,33 @@ TEST(Explanation, TheSanitizersOwnTokenIsLeftOut) {
   EXPECT_EQ(text.find("DEDUP_TOKEN: "), text.rfind("DEDUP_TOKEN: "));
 }
 
+TEST(Explanation, AStackThatIsTheHarnesssAltogetherGoesWithItsHeading) {
+  Finding finding = RaceFinding();
+  finding.report =
+      "WARNING: ThreadSanitizer: data race (pid=7)\n"
+      "  Write of size 4 by thread T2:\n"
+      "    #0 Put() a.cc:12:3 (target+0x12)\n"
+      "\n"
+      "  Thread T2 (tid=0, running) created by main thread at:\n"
+      "    #0 handoff::schedule::NewFiber(int) fiber.cc:192:3 (target+0x5)\n"
+      "    #1 _start (target+0x1)\n"
+      "\n"
+      "  As if synchronized via sleep:\n"
+      "\n"
+      "SUMMARY: ThreadSanitizer: data race a.cc:12:3 in Put()\n";
+  const std::string text = Explain(finding, kAlphabet, kTexts);
+  EXPECT_NE(text.find("REPORT\n"
+                      "WARNING: ThreadSanitizer: data race (pid=7)\n"
+                      "  Write of size 4 by thread T2:\n"
+                      "    #0 Put() a.cc:12:3 (target+0x12)\n"
+                      "\n"
+                      "  As if synchronized via sleep:\n"
+                      "\n"
+                      "SUMMARY: "),
+            std::string::npos)
+      << text;
+}
+
 TEST(Explanation, FramesOfTheHarnessBelowAnOperationAreLeftOut) {
   Finding finding = RaceFinding();
   finding.report =

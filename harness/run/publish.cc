@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -89,6 +90,14 @@ std::string DescribeWhy(const Alphabet& alphabet, const Finding& finding, const 
   return "No single switch decides: it fails as well without any one of its " + std::to_string(c.switches.size()) + ".";
 }
 
+// Whether a file is a case in text form, which is kept as it is.
+bool IsTextFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string start(64, '\0');
+  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return IsText(std::span(reinterpret_cast<const std::uint8_t*>(start.data()), static_cast<std::size_t>(stream.gcount())));
+}
+
 // A path of a program, as it can be called from anywhere.
 std::string ThisProgram() {
   std::error_code error;
@@ -113,10 +122,13 @@ Publisher::Commands Publisher::CommandsFor(const std::string& path) const {
   if (options_.twin >= 0) tail.append(" --twin ").append(TwinName());
   if (options_.carrier != target_.carrier) tail += " --carrier thread";
   const std::string regressions = "corpus/" + std::string(target_.name) + "/regression";
+  const std::string test = "scripts/handoff test --only regression";
+  const bool is_test = path.find(regressions + "/") != std::string::npos && IsTextFile(path);
   return {.replay = "scripts/handoff replay " + tail,
           .explain = "scripts/handoff explain " + tail,
-          .test = "mkdir -p " + regressions + "\n  scripts/handoff explain --text " + tail + " > " + regressions +
-                  "/NAME.txt\n  scripts/handoff test --only regression"};
+          .test = is_test ? test
+                          : "mkdir -p " + regressions + "\n  scripts/handoff explain --text " + tail + " > " + regressions +
+                                "/NAME.txt\n  " + test};
 }
 
 Publisher::Commands Publisher::CommandsOutside(const std::string& path) const {
@@ -125,9 +137,9 @@ Publisher::Commands Publisher::CommandsOutside(const std::string& path) const {
   if (options_.carrier != target_.carrier) program += "HANDOFF_CARRIER=thread ";
   program += ShellWord(ThisProgram()) + " ";
   const std::string file = ShellWord(path);
-  return {.replay = program + file,
-          .explain = "HANDOFF_WHY=1 " + program + file,
-          .test = "HANDOFF_PRINT_TEXT=1 " + program + file + " > NAME.txt\n  " + program + "NAME.txt"};
+  const std::string test =
+      IsTextFile(path) ? program + file : "HANDOFF_PRINT_TEXT=1 " + program + file + " > NAME.txt\n  " + program + "NAME.txt";
+  return {.replay = program + file, .explain = "HANDOFF_WHY=1 " + program + file, .test = test};
 }
 
 Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {

@@ -42,6 +42,19 @@ std::vector<int> SwitchLines(const std::string& text) {
   return lines;
 }
 
+// What stands behind "# word:", without the blanks around it.
+std::string Comment(const std::string& text, const std::string& word) {
+  std::istringstream stream(text);
+  const std::string start = "# " + word + ":";
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(start)) continue;
+    std::string name;
+    std::istringstream(line.substr(start.size())) >> name;
+    return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& file) {
@@ -56,8 +69,27 @@ bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& f
     std::fprintf(stderr, "%s\n", ToString(*error).c_str());
     return false;
   }
-  file.switch_lines = IsText(bytes) ? SwitchLines(content) : std::vector<int>{};
+  const std::string text = IsText(bytes) ? content : "";
+  file.switch_lines = SwitchLines(text);
+  file.written_for = {.target = Comment(text, "target"), .twin = Comment(text, "twin"), .sanitizer = Comment(text, "sanitizer")};
   return true;
+}
+
+std::vector<std::string> OtherWays(const CaseFile& file, const Target& target, const Options& options, const std::string& path) {
+  const WrittenFor& asked = file.written_for;
+  const std::string_view twin = options.twin < 0 ? "" : target.twins[static_cast<std::size_t>(options.twin)].name;
+  std::vector<std::string> sentences;
+  const auto say = [&](const std::string& word, const std::string& name, const std::string& here) {
+    sentences.push_back(path + ": written for " + word + " " + name + ", and this is " + here + ".");
+  };
+  if (!asked.target.empty() && asked.target != target.name) say("target", asked.target, std::string(target.name));
+  if (!asked.twin.empty() && asked.twin != twin) {
+    const std::string here = twin.empty() ? "the safe one" : std::string(twin);
+    say("twin", asked.twin, here + " (HANDOFF_TWIN=" + asked.twin + " runs that)");
+  }
+  if (!asked.sanitizer.empty() && asked.sanitizer != SanitizerName())
+    say("sanitizer", asked.sanitizer, "a build with " + std::string(SanitizerName()));
+  return sentences;
 }
 
 std::string PrintWithOrigin(const Target& target, const Options& options, const Case& c) {

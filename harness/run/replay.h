@@ -12,8 +12,16 @@
 
 namespace handoff {
 
+// How a text case says that it is run, in its comments; "" where it does not say.
+struct WrittenFor {
+  std::string target;
+  std::string twin;
+  std::string sanitizer;
+};
+
 struct CaseFile {
   Case c;
+  WrittenFor written_for;
   std::vector<int> switch_lines;  // of a text case: the line, from 1, of each entry of Case::switches
 };
 
@@ -22,6 +30,10 @@ bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& f
 
 // The text form of a case that runs as `options` say, with comments that let scripts/handoff run it in the same way.
 std::string PrintWithOrigin(const Target& target, const Options& options, const Case& c);
+
+// A sentence for each thing that a text case says of how it is run and that is not so here: scripts/handoff heeds it, a program
+// that is run by hand does not.
+std::vector<std::string> OtherWays(const CaseFile& file, const Target& target, const Options& options, const std::string& path);
 
 // A sentence for each switch of a text case that the run did not take: somebody who writes one by hand wants to know.
 std::vector<std::string> UntakenSwitches(const CaseFile& file, const Outcome& outcome, const std::string& path);

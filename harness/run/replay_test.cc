@@ -40,6 +40,25 @@ TEST(ReplayTest, ACaseIsPrintedWithHowItRan) {
   EXPECT_EQ(Read(text).c, file.c);
 }
 
+TEST(ReplayTest, WhatACaseSaysOfItsRunAndIsOtherwiseIsSaid) {
+  const std::string here(SanitizerName());
+  const std::string other = here == "thread" ? "address" : "thread";
+  Options safe;
+  Options racy;
+  racy.twin = 0;
+  const CaseFile same = Read("handoff case 1\n# target: box\n# twin: racy\n# sanitizer: " + here + "\nthreads 1\nA put\n");
+  EXPECT_TRUE(OtherWays(same, Box(), racy, "case").empty());
+  const std::vector<std::string> notes = OtherWays(same, Box(), safe, "case");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0], "case: written for twin racy, and this is the safe one (HANDOFF_TWIN=racy runs that).");
+  const CaseFile all = Read("handoff case 1\n# target: bag\n# twin: leaky\n# sanitizer: " + other + "\nthreads 1\nA put\n");
+  EXPECT_EQ(OtherWays(all, Box(), racy, "case"),
+            (std::vector<std::string>{"case: written for target bag, and this is box.",
+                                      "case: written for twin leaky, and this is racy (HANDOFF_TWIN=leaky runs that).",
+                                      "case: written for sanitizer " + other + ", and this is a build with " + here + "."}));
+  EXPECT_TRUE(OtherWays(Read("handoff case 1\n# a twin: of mine\nthreads 1\nA put\n"), Box(), racy, "case").empty());
+}
+
 TEST(ReplayTest, SwitchesThatTheRunDidNotTakeAreNamedByTheirLines) {
   const CaseFile file =
       Read("handoff case 1\n# why\nstrategy listed\nthreads 2\nA put\nB put\nstart B\nswitch B 0.1 to A\nswitch A 7.1 to B\n");

@@ -125,6 +125,10 @@ void Runner::RunInput(const std::uint8_t* data, std::size_t size) {
   EndExecution();
 }
 
+static void PrintNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
+}
+
 int Runner::ReplayCold() {
   if (exchange_ == nullptr) {
     std::fprintf(stderr, "expected memory to share with a fork, and the system refuses it: raise the memory limit.\n");
@@ -139,6 +143,7 @@ int Runner::ReplayCold() {
     CaseFile file;
     if (!ReadCaseFile(target_.alphabet, path, file)) return kExitUsage;
     Override(options_, file.c);
+    PrintNotes(OtherWays(file, target_, options_, path));
     const Case& c = file.c;
     ReplayedFile& replayed = summary.files.emplace_back();
     replayed.path = path;
@@ -152,7 +157,7 @@ int Runner::ReplayCold() {
       Add(outcome, replayed);
       if (!outcome.Failed()) {
         if (i > 0 || c.strategy != Strategy::kListed) continue;
-        for (const std::string& note : UntakenSwitches(file, outcome, path)) std::fprintf(stderr, "%s\n", note.c_str());
+        PrintNotes(UntakenSwitches(file, outcome, path));
         continue;
       }
       replayed.signature = publisher.SignatureOf(c, outcome);
@@ -178,6 +183,7 @@ int Runner::ReplayHere() {
     CaseFile file;
     if (!ReadCaseFile(target_.alphabet, path, file)) return kExitUsage;
     Override(options_, file.c);
+    PrintNotes(OtherWays(file, target_, options_, path));
     BeginExecution(nullptr, 0);
     executor_.Execute(file.c);
     EndExecution();

@@ -57,6 +57,15 @@ def number(what: str, kind: Callable[[str], Any], least: float, most: float) -> 
 positive = number("a number of seconds above 0", float, 1e-3, 1e9)
 count = number("a number from 1", int, 1, 10**9)
 byte = number("a number from 0 to 255", int, 0, 255)
+
+
+def twin(text: str) -> str:
+    """A flag's type; whether there is such a one is asked later."""
+    if not text:
+        raise argparse.ArgumentTypeError(f"expected a twin, or '{targets.SAFE}', found nothing")
+    return text
+
+
 seed = number("a number of 32 bits", int, -(2**31), 2**32 - 1)  # libFuzzer aborts at one that its own type does not hold
 
 
@@ -105,7 +114,7 @@ def parser() -> Parser:
         "--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)"
     )
     added.add_argument("--seed", metavar="N", type=seed, help="libFuzzer's seed")
-    added.add_argument("--twin", metavar="T", help="run this broken twin instead of the safe subject")
+    added.add_argument("--twin", metavar="T", type=twin, help="run this broken twin instead of the safe subject")
     added.add_argument(
         "--strategy",
         metavar="S",
@@ -126,7 +135,8 @@ def parser() -> Parser:
         added.add_argument("files", metavar="FILE", nargs="+", help="case file, text or binary, or a folder of findings")
         added.add_argument("--target", metavar="T", help="target (default: from the file's place)")
         sanitizer(added)
-        added.add_argument("--twin", metavar="T", help="broken twin (default: as recorded beside the file or in its comments)")
+        told = f"broken twin, or {targets.SAFE} (default: as recorded beside the file or in its comments)"
+        added.add_argument("--twin", metavar="T", type=twin, help=told)
         carrier(added)
 
     added = verb(

@@ -35,6 +35,7 @@ def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings
     origin = findings.origin(path, flags)
     for field_name in ("target", "sanitizer", "twin", "carrier"):
         setattr(origin, field_name, getattr(flags, field_name) or getattr(origin, field_name))
+    origin.twin = "" if origin.twin == targets.SAFE else origin.twin
     if not origin.target:
         command, valid = _whole_command(path, origin, verb), targets.names_text(targets.declared())
         raise Failure(

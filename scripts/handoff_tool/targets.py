@@ -15,6 +15,7 @@ from handoff_tool.places import ROOT
 STRATEGIES = ["bytes", "random", "pct", "pos", "surw", "listed", "free"]
 GRANULARITIES = ["op", "sync", "access"]
 CARRIERS = ["fiber", "thread"]
+SAFE = "safe"  # the name for no twin
 CANARY = "canary_"  # how their names begin
 OUTSIDE = "One from outside of this tree is run by its own program: PROGRAM FILE (harness/subjects/README.md, 'Running it')."
 CORPUS = ROOT / "corpus"  # committed cases: <target>/seed, <target>/regression

@@ -25,11 +25,18 @@ def expected(path: Path) -> str:
     return " ".join(comments.read(path).get(comments.FINDS, "").split())
 
 
-def say(path: Path, found: str) -> None:
-    """Adds the comment to a case that does not say it, behind the comments at its start."""
-    lines = path.read_text().splitlines(keepends=True)
+def saying(text: str, found: str) -> str:
+    """A case that does not say what is found with it, with the comment that does, behind the comments at its start."""
+    lines = text.splitlines(keepends=True)
     at = next((i for i, line in enumerate(lines[1:], 1) if not line.startswith("#")), len(lines))
-    write_atomically(path, "".join([*lines[:at], f"# {comments.FINDS}: {found}\n", *lines[at:]]))
+    return "".join([*lines[:at], f"# {comments.FINDS}: {found}\n", *lines[at:]])
+
+
+def as_regression(path: Path, origin: findings.Origin) -> str:
+    """The case as text that says all that `test` heeds: how it is run and, of a twin's, what is found with it now."""
+    text = replay.as_text(path, origin)
+    found = replay.once(path, origin)[1].found() if origin.twin else ""
+    return saying(text, found) if found else text
 
 
 def refresh(everything: dict[str, targets.Target], committed: dict[str, list[Path]]) -> None:
@@ -48,7 +55,7 @@ def refresh(everything: dict[str, targets.Target], committed: dict[str, list[Pat
         if origin.twin and not expected(path):
             _, output = replay.once(path, replay.locate(path, origin))
             if found := output.found():
-                say(path, found)
+                write_atomically(path, saying(path.read_text(), found))
 
 
 def _make(target: targets.Target, twin: str) -> Path | None:
@@ -89,5 +96,5 @@ def _search(target: targets.Target, origin: findings.Origin, seed: int, folder: 
     if code == CLEAN:
         place.unlink()
         return None
-    say(place, output.found())
+    write_atomically(place, saying(place.read_text(), output.found()))
     return place

@@ -16,6 +16,7 @@ from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
 from handoff_tool import setup as setups
+from handoff_tool import twin_cases
 from handoff_tool.outcome import CLEAN, FAILED, Failure
 from handoff_tool.places import Cache
 from handoff_tool.progress import Progress
@@ -110,7 +111,7 @@ def list_targets(args: argparse.Namespace, cache: Cache) -> int:
 
 def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     choices = targets.Choices(
-        args.twin or "",
+        "" if args.twin == targets.SAFE else args.twin or "",
         args.strategy or "",
         args.granularity or "",
         "" if args.parameter is None else str(args.parameter),
@@ -176,7 +177,7 @@ def replay(args: argparse.Namespace, cache: Cache) -> int:
 
 def explain(args: argparse.Namespace, cache: Cache) -> int:
     if args.text:
-        cases = [{"file": str(path), "text": replays.as_text(path, origin)} for path, origin in _located(args, cache)]
+        cases = [{"file": str(path), "text": twin_cases.as_regression(path, origin)} for path, origin in _located(args, cache)]
         _emit(args, {"cases": cases}, "\n".join(case["text"] for case in cases).rstrip())
         return CLEAN
     results = _replays(args, cache, 1, why=True)

@@ -161,6 +161,26 @@ class Replay(World):
         code, out, _ = self.run_command("explain", "--text", case)
         self.assertEqual((0, "handoff case 1\n# twin: double_delete\n"), (code, out))
 
+    def test_a_twins_case_as_text_says_what_is_found_with_it(self) -> None:
+        case = self.case("findings/exchange/c/crash-1", "breaks")
+        self.case("findings/exchange/c/meta.json", '{"target": "exchange", "sanitizer": "address", "twin": "double_delete"}')
+        for words, expected in (
+            ([], "handoff case 1\n# twin: double_delete\n# breaks\n# finds: double-delete R1\n"),
+            (["--twin", "safe"], "handoff case 1\n# twin: safe\n# breaks\n"),  # as this target calls it
+        ):
+            code, out, _ = self.run_command("explain", "--text", case, *words)
+            self.assertEqual((0, expected), (code, out))
+
+    def test_a_twins_case_runs_on_the_safe_target_when_asked_to(self) -> None:
+        case = self.case("corpus/exchange/regression/one.txt", "handoff case 1\n# twin: double_delete\n# breaks\n")
+        self.assertEqual(77, self.run_command("replay", case)[0])
+        code, out, _ = self.run_command("replay", case, "--twin", "safe")
+        self.assertEqual(0, code)
+        self.assertIn("did not fail in 3 fresh processes (exchange, thread).", out)
+        code, _, err = self.run_command("replay", case, "--twin=")
+        self.assertEqual(1, code)
+        self.assertIn("argument --twin: expected a twin, or 'safe', found nothing", err)
+
     def test_a_switch_that_was_never_reached_is_said(self) -> None:
         _, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/one", "handoff case 1\n"))
         self.assertEqual(1, out.count("the switch on line 7 was never reached"))
