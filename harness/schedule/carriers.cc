@@ -212,6 +212,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   state.holder = state.asker = -1;
   state.tickets = 0;
   state.now = 0;
+  state.looks = 0;
   Record& record = state.record;
   record.hash = 0xCBF29CE484222325ULL;
   record.decisions = record.accesses = 0;

@@ -91,6 +91,7 @@ void MoveTo(int current, int next) {
   if (next == current) return;
   Thread& thread = state.threads[current];
   thread.quiet = 0;
+  thread.unbroken = 0;
   thread.parked = true;
   HandOver(current, next);
   while (state.asker >= 0) {  // it does not go on: it is only asked where it stands
@@ -99,6 +100,17 @@ void MoveTo(int current, int next) {
   }
   thread.parked = false;
   SetSelf(current);
+}
+
+// Points that one operation makes without a switch before it counts as spinning (on a try-lock, say) and is to give way: many
+// more than an operation makes that gets on, many fewer than those of a livelock.
+constexpr std::uint32_t kSpinPoints = kMaxPointsPerOperation / 20;
+
+// Whether the calling thread's point, of that kind, is one of a spin.
+bool IsSpin(PointKind kind, Thread& thread) {
+  if (kind != PointKind::kSync || ++thread.unbroken < kSpinPoints) return false;
+  thread.unbroken = 0;
+  return true;
 }
 
 // Whether `id` does nothing but wait with a limit, time out and wait again: then it waits as well, in its way.
@@ -269,7 +281,9 @@ void Point(PointKind kind, const void* object, const char* what) {
     thread.quiet = 0;
     CountPoint(id);
   }
-  if (Decides(kind)) {
+  if (IsSpin(kind, thread)) {
+    MoveTo(id, Decide(PointKind::kSpin, id));
+  } else if (Decides(kind)) {
     if (kind == PointKind::kOp || kind == PointKind::kSync) CountStep(id, kind);
     MoveTo(id, Decide(kind, id));
   }
@@ -351,6 +365,7 @@ int Enroll() {
   if (again) state.threads[id].at.sync = static_cast<std::uint16_t>(last_sync + 1);
   SetReady(id);
   state.threads[id].created = true;
+  state.threads[id].enrolment = ++state.tickets;
   state.pending[id] = 0;
   ++state.alive;
   state.strategy->Created(id);
@@ -429,7 +444,7 @@ void RunOperations(int id) {
     Disarm();
     AddStep({.kind = StepKind::kEnd, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
     thread.at = Position{.operation = static_cast<std::uint16_t>(k + 1)};
-    thread.points = 0;
+    thread.points = thread.unbroken = 0;
     thread.timeouts = 0;
     if (k + 1 < count) Point(PointKind::kOp, nullptr, nullptr);
   }

@@ -59,6 +59,8 @@ struct Thread {
   std::int64_t quiet = 0;              // accesses since the last point of another kind than kAccess, or switch
   std::int64_t limit = kNoLimit;       // of a timed wait
   std::uint32_t points = 0;            // inside the current operation
+  std::uint32_t unbroken = 0;          // of those, since the last switch or spin
+  std::uint64_t enrolment = 0;         // of a created one: a ticket, by which two bearers of one number are told apart
   Position at;
   Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
   unsigned long handle = 0;  // pthread_t, for join; valid if `created`
@@ -80,7 +82,8 @@ struct State {
   bool stopped_by_spin = false;     // the running budget ends at kSpinAccesses, not at a point of the strategy
   std::int64_t armed = 0;           // what handoff_budget was set to
   bool armed_alone = false;         // and nobody else could run then, so that no strategy was asked for it
-  std::uint64_t tickets = 0;
+  std::uint64_t tickets = 0;        // handed out: to waits, and to created threads
+  std::uint32_t looks = 0;          // at the clock
   Nanoseconds now = 0;
   bool keeps_stacks = false;  // see KeepStacks
   Profiler profiler;          // of a pilot run

@@ -31,7 +31,8 @@ int WaitCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanoseconds
   const int unlocked = UnlockMutex(mutex);
   if (unlocked != 0) return unlocked;
   const bool signalled = Block(condition, WaitOn::kCondition, limit);
-  LockMutex(mutex, kNoLimit);
+  // EOWNERDEAD, say: what the next owner of a robust mutex has to hear.
+  if (const int locked = LockMutex(mutex, kNoLimit); locked != 0) return locked;
   return signalled || limit == kNoLimit ? 0 : ETIMEDOUT;
 }
 
@@ -136,6 +137,12 @@ int sem_wait(sem_t* semaphore) {
   if (Controlled() < 0) return Real_sem_wait()(semaphore);
   const CallerFrame frame(__builtin_return_address(0));
   return WaitSemaphore(semaphore, kNoLimit);
+}
+int sem_trywait(sem_t* semaphore) noexcept {
+  if (Controlled() < 0) return Real_sem_trywait()(semaphore);
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, semaphore, "sem_trywait");
+  return Real_sem_trywait()(semaphore);
 }
 int sem_timedwait(sem_t* semaphore, const timespec* limit) {
   if (Controlled() < 0) return Real_sem_timedwait()(semaphore, limit);

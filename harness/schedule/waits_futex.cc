@@ -1,6 +1,8 @@
 // syscall(SYS_futex, ...), on which std::atomic::wait of libstdc++ and libc++ stands, and giving the processor up: sched_yield,
 // sleeps.
+#include <poll.h>
 #include <sched.h>
+#include <sys/select.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdarg>
@@ -10,6 +12,9 @@
 #include "harness/schedule/real.h"
 #include "harness/schedule/state.h"
 #include "harness/schedule/waits.h"
+
+HANDOFF_REAL(poll)
+HANDOFF_REAL(select)
 
 namespace handoff::schedule {
 namespace {
@@ -104,6 +109,17 @@ int usleep(useconds_t microseconds) {
 unsigned sleep(unsigned seconds) {
   timespec time = {static_cast<time_t>(seconds), 0};
   return nanosleep(&time, &time) == 0 ? 0 : static_cast<unsigned>(time.tv_sec);
+}
+// With nothing to look at these two are sleeps. A wait for a descriptor is the kernel's.
+int poll(pollfd* descriptors, nfds_t count, int milliseconds) {
+  if (Controlled() < 0 || count != 0 || milliseconds < 0) return Real_poll()(descriptors, count, milliseconds);
+  Sleep(LimitIn({.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L}), "poll");
+  return 0;
+}
+int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* time) {
+  if (Controlled() < 0 || count != 0 || time == nullptr) return Real_select()(count, read, write, except, time);
+  Sleep(LimitIn({.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000}), "select");
+  return 0;
 }
 
 }  // extern "C"

@@ -13,7 +13,7 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "harness/schedule/program_for_test.h"
+#include "harness/schedule/waits_for_test.h"
 
 extern "C" const char* __tsan_default_suppressions();
 // libstdc++ hands std::call_once's callable over in thread-locals, which fibers of one OS thread share.
@@ -22,38 +22,6 @@ extern "C" const char* __tsan_default_suppressions() { return "race_top:std::onc
 namespace handoff::schedule {
 namespace {
 
-class WaitsTest : public testing::TestWithParam<Carrier> {
- protected:
-  // Runs the program under every strategy and granularity with several seeds; `check` after each.
-  void RunAll(Program::Threads threads, const std::function<void()>& reset, const std::function<void()>& check) {
-    Program program(std::move(threads));
-    for (const handoff::Strategy strategy : {handoff::Strategy::kBytes, handoff::Strategy::kRandom, handoff::Strategy::kPct,
-                                             handoff::Strategy::kPos, handoff::Strategy::kSurw}) {
-      for (const Granularity granularity : {Granularity::kOp, Granularity::kSync, Granularity::kAccess}) {
-        for (std::uint64_t seed = 0; seed < 10; ++seed) {
-          reset();
-          program.Run(MakePlan(strategy, granularity, seed), GetParam());
-          check();
-        }
-      }
-    }
-  }
-  void ExpectFailure(Program::Threads threads, const char* text) {
-    Program program(std::move(threads));
-    EXPECT_EXIT(
-        {
-          for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-            SetFailureHandler([](FailureKind, const char* found) {
-              std::fprintf(stderr, "%s\n", found);
-              _exit(3);
-            });
-            program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
-          }
-          _exit(0);
-        },
-        testing::ExitedWithCode(3), text);
-  }
-};
 INSTANTIATE_TEST_SUITE_P(Carriers, WaitsTest, testing::Values(Carrier::kFiber, Carrier::kThread), CarrierName);
 
 int counter = 0;
@@ -259,7 +227,7 @@ TEST_P(WaitsTest, TheNextOwnerOfARobustMutexIsToldThatTheLastOneHasEnded) {
 }
 
 TEST_P(WaitsTest, LocksThatNobodyHoldsMakeRoomForOthers) {
-  static std::recursive_mutex mutexes[5'000];
+  static std::recursive_mutex mutexes[4'000];
   const auto lock_many = [] {
     for (std::recursive_mutex& mutex : mutexes) {
       const std::lock_guard first(mutex);

@@ -61,23 +61,37 @@ void* CreatedMain(void* argument) {
   return birth.routine(birth.argument);
 }
 
-// The created thread with this handle, or -1. The last one: libc gives the handle of a joined thread to a later one.
-int FindThread(pthread_t handle) {
-  for (int i = state.count - 1; i >= 0; --i) {
-    const Thread& thread = state.threads[i];
-    if (thread.created && pthread_equal(thread.handle, handle) != 0) return i;
+// A created thread, which stays the same one when its number has gone to another.
+struct Created {
+  int id = -1;
+  std::uint64_t enrolment = 0;
+
+  bool HasEnded() const {
+    const Thread& bearer = state.threads[id];
+    return bearer.enrolment != enrolment || bearer.state == ThreadState::kDone;
   }
-  return -1;
+};
+
+// The created thread with this handle; `id` is -1 if there is none. The last one: libc gives the handle of a joined thread to a
+// later one.
+Created FindThread(pthread_t handle) {
+  Created found;
+  for (int i = 0; i < state.count; ++i) {
+    const Thread& thread = state.threads[i];
+    if (!thread.created || pthread_equal(thread.handle, handle) == 0 || thread.enrolment < found.enrolment) continue;
+    found = {.id = i, .enrolment = thread.enrolment};
+  }
+  return found;
 }
 
 // The real join waits only for the last instructions of a thread that has given the baton up.
-int Join(int id, void** result, Nanoseconds limit, const char* what) {
-  Thread& thread = state.threads[id];
-  Point(PointKind::kSync, &thread, what);
-  while (thread.state != ThreadState::kDone) {
-    if (!Block(&thread, WaitOn::kJoin, limit) && limit != kNoLimit) return ETIMEDOUT;
+int Join(const Created& created, pthread_t handle, void** result, Nanoseconds limit, const char* what) {
+  const void* object = &state.threads[created.id];
+  Point(PointKind::kSync, object, what);
+  while (!created.HasEnded()) {
+    if (!Block(object, WaitOn::kJoin, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
-  return Real_pthread_join()(thread.handle, result);
+  return Real_pthread_join()(handle, result);
 }
 
 // In a process that an operation forks there is nobody else to hand the baton to.
@@ -116,25 +130,26 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
 }
 
 int pthread_join(pthread_t handle, void** result) {
-  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
-  if (id < 0) return Real_pthread_join()(handle, result);
+  const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
+  if (created.id < 0) return Real_pthread_join()(handle, result);
   const CallerFrame frame(__builtin_return_address(0));
-  return Join(id, result, kNoLimit, "pthread_join");
+  return Join(created, handle, result, kNoLimit, "pthread_join");
 }
 
 int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit) {
-  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
-  if (id < 0) return Real_pthread_timedjoin_np()(handle, result, limit);
+  const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
+  if (created.id < 0) return Real_pthread_timedjoin_np()(handle, result, limit);
   const CallerFrame frame(__builtin_return_address(0));
-  return Join(id, result, LimitAt(CLOCK_REALTIME, *limit), "pthread_timedjoin_np");
+  const Nanoseconds until = limit != nullptr ? LimitAt(CLOCK_REALTIME, *limit) : kNoLimit;
+  return Join(created, handle, result, until, "pthread_timedjoin_np");
 }
 
 int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
-  const int id = Controlled() >= 0 ? FindThread(handle) : -1;
-  if (id < 0) return Real_pthread_tryjoin_np()(handle, result);
+  const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
+  if (created.id < 0) return Real_pthread_tryjoin_np()(handle, result);
   const CallerFrame frame(__builtin_return_address(0));
-  Point(PointKind::kSync, &state.threads[id], "pthread_tryjoin_np");
-  return state.threads[id].state == ThreadState::kDone ? Real_pthread_join()(handle, result) : EBUSY;
+  Point(PointKind::kSync, &state.threads[created.id], "pthread_tryjoin_np");
+  return created.HasEnded() ? Real_pthread_join()(handle, result) : EBUSY;
 }
 
 void pthread_exit(void* result) {

@@ -1,0 +1,165 @@
+// Threads that operations create, many of them; and threads that wait by asking again and again.
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/select.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <ctime>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "harness/schedule/waits_for_test.h"
+
+namespace handoff::schedule {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Carriers, WaitsTest, testing::Values(Carrier::kFiber, Carrier::kThread), CarrierName);
+
+constexpr auto kNothing = [] {};
+
+// More threads one after another than there are numbers: a joiner that was woken finds its thread's number with another one.
+TEST_P(WaitsTest, AJoinIsOfOneThreadHoweverManyThereAre) {
+  const auto create_and_join = [] {
+    for (std::intptr_t i = 0; i < 12; ++i) {
+      pthread_t created{};
+      const auto give_back = [](void* argument) { return argument; };
+      ASSERT_EQ(pthread_create(&created, nullptr, give_back, reinterpret_cast<void*>(i)), 0);
+      void* result = nullptr;
+      ASSERT_EQ(pthread_join(created, &result), 0);
+      EXPECT_EQ(result, reinterpret_cast<void*>(i)) << "another thread's";
+    }
+  };
+  RunAll({{create_and_join}, {create_and_join}}, kNothing, kNothing);
+}
+
+TEST_P(WaitsTest, AThreadThatEndedLongAgoIsJoinedWithoutWaiting) {
+  const auto many = [] {
+    std::vector<std::thread> early;
+    for (int i = 0; i < 3; ++i) early.emplace_back(kNothing);
+    for (int i = 0; i < 20; ++i) std::thread(kNothing).join();
+    for (std::thread& thread : early) thread.join();
+  };
+  RunAll({{many}, {many}}, kNothing, kNothing);
+}
+
+TEST_P(WaitsTest, AJoinWithALimitThatIsNoneWaits) {
+  const auto join = [] {
+    pthread_t created{};
+    const auto end = [](void*) -> void* { return nullptr; };
+    ASSERT_EQ(pthread_create(&created, nullptr, end, nullptr), 0);
+    EXPECT_EQ(pthread_timedjoin_np(created, nullptr, nullptr), 0);
+  };
+  RunAll({{join}, {join}}, kNothing, kNothing);
+}
+
+TEST_P(WaitsTest, AWaitOnARobustMutexTellsThatItsOwnerHasEnded) {
+  static std::deque<pthread_mutex_t> mutexes;  // one for each run: the last owner's end may come behind it
+  static pthread_cond_t condition;
+  static int told = 0;
+  const auto reset = [] {
+    pthread_mutexattr_t robust;
+    pthread_mutexattr_init(&robust);
+    pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutexes.emplace_back(), &robust);
+    pthread_cond_init(&condition, nullptr);
+  };
+  const auto wait = [] {
+    pthread_mutex_t* mutex = &mutexes.back();
+    ASSERT_EQ(pthread_mutex_lock(mutex), 0);
+    std::thread signaller([mutex] {
+      pthread_mutex_lock(mutex);
+      pthread_cond_signal(&condition);
+    });
+    timespec later = {};
+    clock_gettime(CLOCK_REALTIME, &later);
+    later.tv_sec += 1;
+    EXPECT_EQ(++told % 2 == 0 ? pthread_cond_wait(&condition, mutex) : pthread_cond_timedwait(&condition, mutex, &later),
+              EOWNERDEAD);
+    EXPECT_EQ(pthread_mutex_consistent(mutex), 0);
+    EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
+    signaller.join();
+  };
+  Program program({{wait}});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    reset();
+    program.Run(MakePlan(handoff::Strategy::kListed, Granularity::kSync, seed), GetParam());
+  }
+}
+
+// Who asks again and again lets the others get on, by default too (no switch is listed) and where nobody is asked in between.
+TEST_P(WaitsTest, WhoeverAsksAgainAndAgainGivesWay) {
+  static std::mutex mutex;
+  static pthread_spinlock_t spin;
+  static sem_t semaphore;
+  static std::atomic<bool> held;
+  pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+  sem_init(&semaphore, 0, 0);
+  const auto hold = [] {
+    const std::lock_guard lock(mutex);
+    pthread_spin_lock(&spin);
+    held = true;
+    while (held) std::this_thread::yield();
+    pthread_spin_unlock(&spin);
+  };
+  const auto ask = [] {
+    held = false;
+    while (!mutex.try_lock()) {
+    }
+    mutex.unlock();
+    while (pthread_spin_trylock(&spin) != 0) {
+    }
+    pthread_spin_unlock(&spin);
+    while (sem_trywait(&semaphore) != 0) {
+    }
+  };
+  const auto post = [] { sem_post(&semaphore); };
+  Program program({{hold}, {ask}, {post}});
+  for (const Granularity granularity : {Granularity::kOp, Granularity::kSync, Granularity::kAccess}) {
+    program.Run(MakePlan(handoff::Strategy::kListed, granularity, 0), GetParam());
+  }
+}
+
+TEST_P(WaitsTest, ADeadlineThatIsWaitedForByLookingAtTheClockComes) {
+  const auto wait = [] {
+    timespec start = {};
+    ASSERT_EQ(timespec_get(&start, TIME_UTC), TIME_UTC);
+    timespec now = start;
+    while (now.tv_sec < start.tv_sec + 10) {
+      std::this_thread::yield();
+      timespec_get(&now, TIME_UTC);
+    }
+  };
+  RunAll({{wait}, {kNothing}}, kNothing, kNothing);
+}
+
+TEST_P(WaitsTest, AWaitForNoDescriptorIsASleep) {
+  static std::atomic<bool> done;
+  const auto wait = [] {
+    while (!done) {
+      EXPECT_EQ(poll(nullptr, 0, 1), 0);
+      timeval time = {.tv_sec = 0, .tv_usec = 1000};
+      EXPECT_EQ(select(0, nullptr, nullptr, nullptr, &time), 0);
+    }
+  };
+  RunAll({{wait}, {[] { done = true; }}}, [] { done = false; }, kNothing);
+}
+
+TEST_P(WaitsTest, EachClockTellsTheExecutionsTime) {
+  const auto look = [] {
+    timespec by_clock = {};
+    timespec by_base = {};
+    clock_gettime(CLOCK_REALTIME, &by_clock);
+    timespec_get(&by_base, TIME_UTC);
+    EXPECT_EQ(by_base.tv_sec, by_clock.tv_sec);
+    EXPECT_EQ(time(nullptr), by_clock.tv_sec);
+  };
+  RunAll({{look}}, kNothing, kNothing);
+}
+
+}  // namespace
+}  // namespace handoff::schedule
