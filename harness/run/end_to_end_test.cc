@@ -221,6 +221,11 @@ TEST(ReplayTest, ATextCaseWithAnErrorIsRefused) {
   EXPECT_NE(end.output.find("case:3:3: expected"), std::string::npos) << end.output;
 }
 
+TEST(UsageTest, AnEndBeforeTheFirstExecutionIsNoFinding) {
+  const Ended end = TargetProcess("canary_abort", {"-seed=x"}).Wait();
+  EXPECT_EQ(end.code, kExitUsage) << end.output;
+}
+
 TEST(UsageTest, AnUnknownTwinListsTheValidOnes) {
   const Ended end = TargetProcess("canary_abort", {"-runs=1"}, {{"HANDOFF_TWIN", "none"}}).Wait();
   EXPECT_EQ(end.code, kExitUsage);

@@ -234,7 +234,8 @@ void End(EndKind end, const char* kind, const char* rule, const char* detail) {
   // Between executions too: memory that the last one has broken may be noticed by whoever uses it next, libFuzzer for one.
   if (ends.place.role == Role::kWarm && HasCase()) EndWarm(end);
   PrintEnd(kind, rule, detail);
-  EndAtOnce(FileOf(end), CodeOf(end));
+  // Before the first execution it is no finding: libFuzzer throws at a flag that it cannot read, for one.
+  EndAtOnce(FileOf(end), ends.executions > 0 ? CodeOf(end) : kExitUsage);
 }
 
 void EndNondeterministic() {

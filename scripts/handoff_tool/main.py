@@ -182,6 +182,8 @@ def _read(words: list[str]) -> argparse.Namespace:
         raise Usage(f"{top.format_help()}\nExpected a verb, found none; 'scripts/handoff VERB --help' says more of each.")
     if not words[0].startswith("-"):
         choose("verb", words[0], list(top.verbs))
+    elif words[0] not in ("-h", "--help"):
+        raise Usage(f"handoff: expected a verb first, found {words[0]}; flags go behind it. 'scripts/handoff --help' lists the verbs.")
     args, unknown = top.parse_known_args(words)
     if unknown:
         args.parser.refuse(unknown)

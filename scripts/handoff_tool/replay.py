@@ -46,6 +46,8 @@ def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings
         targets.choose_target(origin.target)
         if origin.sanitizer:
             choose("sanitizer", origin.sanitizer, interpreter.SANITIZERS)
+        if origin.carrier:
+            choose("carrier", origin.carrier, targets.CARRIERS)
     built = [name for name in interpreter.SANITIZERS if builds.binary(origin.target, name).exists()]
     origin.sanitizer = origin.sanitizer or (built or interpreter.SANITIZERS)[0]
     return origin

@@ -43,6 +43,7 @@ BAD_COMMENTS = (
     ("# sanitizer: adress", "Unknown sanitizer 'adress' (did you mean 'address'?); expected one of: thread, address."),
     ("# carrier: tread", "Unknown carrier 'tread' (did you mean 'thread'?); expected one of: fiber, thread."),
     ("# carrier: fiber", "expected one of thread, found 'fiber'"),
+    ("# carrier: fibre", "Unknown carrier 'fibre' (did you mean 'fiber'?); expected one of: fiber, thread."),
 )
 
 # What may lie where a case's meta.json is expected, and what is said of it.

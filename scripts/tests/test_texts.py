@@ -31,6 +31,12 @@ class Help(World):
         self.assertIn("setup", err)
         self.assertIn("(did you mean 'explain'?)", err)
 
+    def test_a_flag_before_the_verb_is_told_where_it_goes(self) -> None:
+        for words in (["--json", "doctor"], ["--cache", "folder", "doctor"], ["--version"]):
+            code, out, err = self.run_command(*words)
+            self.assertEqual(1, code)
+            self.assertIn(f"expected a verb first, found {words[0]}; flags go behind it", out + err)
+
     def test_what_libfuzzer_cannot_hold_and_an_empty_name_are_refused(self) -> None:
         code, _, err = self.run_command("fuzz", "--seed", "99999999999999999999")
         self.assertEqual(1, code)
