@@ -228,6 +228,7 @@ void End(EndKind end, const char* kind, const char* rule, const char* detail) {
   }
   if (end == EndKind::kInterrupted) {
     WriteText(ends.running ? "handoff: interrupted in the middle of an execution\n" : "handoff: interrupted\n");
+    ends.place.exchange->in_flight = 0;  // the cold parent need not find out whether we were killed
     EndAtOnce(FileOf(end), CodeOf(end));
   }
   Observe(end, kind, rule, detail, &ends.place.exchange->warm);

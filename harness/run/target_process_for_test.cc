@@ -108,10 +108,7 @@ bool TargetProcess::AwaitOutput(const std::string& text) {
   return true;
 }
 
-std::vector<pid_t> TargetProcess::Children() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children");
-  return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
-}
+std::vector<pid_t> TargetProcess::Children() const { return ChildrenOf(pid_); }
 
 std::vector<std::string> TargetProcess::Files() const {
   std::vector<std::string> names;
@@ -123,6 +120,17 @@ std::vector<std::string> TargetProcess::Files() const {
 }
 
 std::string TargetProcess::Output() const { return ReadAll(folder_ + ".output"); }
+
+std::vector<pid_t> ChildrenOf(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children");
+  return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
+}
+
+bool IsRunning(pid_t process) {
+  const std::string stat = ReadAll("/proc/" + std::to_string(process) + "/stat");
+  const std::size_t state = stat.rfind(") ");  // behind the program's name (proc(5))
+  return state != std::string::npos && stat.substr(state + 2, 1) != "Z";
+}
 
 std::string FolderWithFile(const std::string& file_name, const std::string& content) {
   static MadeFolders made;

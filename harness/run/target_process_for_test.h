@@ -49,6 +49,11 @@ class TargetProcess {
   bool ended_ = false;
 };
 
+// Child processes of any process. None, as well, when it has ended.
+std::vector<pid_t> ChildrenOf(pid_t process);
+// Whether it has not ended; whether somebody has asked for its exit code is another matter.
+bool IsRunning(pid_t process);
+
 // Writes a file into a new folder below the tests' temporary one; returns the folder.
 std::string FolderWithFile(const std::string& file_name, const std::string& content);
 std::string ReadAll(const std::string& path);

@@ -74,7 +74,7 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
         return stages[-1]
 
     if "scripts" in wanted:
-        stage("scripts", 10, _scripts, environment)
+        stage("scripts", 60, _scripts, environment)
     for preset in presets:
         parts = [] if compiling else [builds.FUZZ]
         if not stage(f"build {preset}", 150, _build, cache, preset, parts).failed and "ctest" in wanted:
