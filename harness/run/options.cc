@@ -79,6 +79,14 @@ std::string ReadConfirmSeconds(Environment environment, Options& options) {
   return Refusal("HANDOFF_CONFIRM_SECONDS", "a number from 1 to 3600", text);
 }
 
+std::string ReadSwitch(const char* name, Environment environment, bool& on) {
+  const char* text = environment(name);
+  if (text == nullptr || *text == '\0') return "";
+  const std::string_view value = text;
+  on = value == "1";
+  return on || value == "0" ? "" : Refusal(name, "0 or 1", value);
+}
+
 std::string ReadTwin(const Target& target, Environment environment, Options& options) {
   const char* text = environment("HANDOFF_TWIN");
   if (text == nullptr || *text == '\0') return "";
@@ -138,16 +146,14 @@ void ReadFlags(const std::vector<std::string>& arguments, Options& options) {
 std::variant<Options, std::string> ReadOptions(const Target& target, const std::vector<std::string>& arguments,
                                                Environment environment) {
   Options options;
-  for (const std::string& error : {ReadStrategy(environment, options), ReadGranularity(environment, options),
-                                   ReadParameter(environment, options), ReadConfirmSeconds(environment, options),
-                                   ReadTwin(target, environment, options), ReadCarrier(target, environment, options)}) {
+  for (const std::string& error :
+       {ReadStrategy(environment, options), ReadGranularity(environment, options), ReadParameter(environment, options),
+        ReadConfirmSeconds(environment, options), ReadTwin(target, environment, options),
+        ReadCarrier(target, environment, options), ReadSwitch("HANDOFF_DESCRIBE", environment, options.describe),
+        ReadSwitch("HANDOFF_PRINT_TEXT", environment, options.print_text)}) {
     if (!error.empty()) return error;
   }
   ReadFlags(arguments, options);
-  const char* describe = environment("HANDOFF_DESCRIBE");
-  options.describe = describe != nullptr && std::string_view(describe) == "1";
-  const char* text = environment("HANDOFF_PRINT_TEXT");
-  options.print_text = text != nullptr && std::string_view(text) == "1";
   const char* json = environment("HANDOFF_REPLAY_JSON");
   options.replay_json = json == nullptr ? "" : json;
   return options;

@@ -87,6 +87,8 @@ TEST(OptionsTest, WhatIsUnknownListsWhatIsValid) {
             "HANDOFF_STRATEGY: expected one of bytes, random, pct, pos, surw, listed, free, found 'fair'");
   EXPECT_EQ(Refused({{"HANDOFF_TWIN", "r"}}),
             "HANDOFF_TWIN: expected one of racy, leaky (or unset, for the safe one), found 'r'");
+  EXPECT_EQ(Refused({{"HANDOFF_DESCRIBE", "yes"}}), "HANDOFF_DESCRIBE: expected 0 or 1, found 'yes'");
+  EXPECT_EQ(Refused({{"HANDOFF_PRINT_TEXT", "0"}}), "accepted");
   EXPECT_EQ(Refused({{"HANDOFF_PARAMETER", "256"}}), "HANDOFF_PARAMETER: expected a number from 0 to 255, found '256'");
   EXPECT_EQ(Refused({{"HANDOFF_CONFIRM_SECONDS", "0"}}), "HANDOFF_CONFIRM_SECONDS: expected a number from 1 to 3600, found '0'");
   EXPECT_EQ(Refused({{"HANDOFF_GRANULARITY", "line"}}), "HANDOFF_GRANULARITY: expected one of op, sync, access, found 'line'");

@@ -386,6 +386,7 @@ void Leave(int id) {
   --state.alive;
   AddStep({.kind = StepKind::kExit, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
   Wake(&thread, kMaxControlled);  // those that join it
+  if (thread.created) state.leaving = RawSyscall(SYS_gettid);
   SetSelf(-1);
   if (state.alive == 0) {
     state.holder = -1;

@@ -83,6 +83,7 @@ struct State {
   std::int64_t armed = 0;           // what handoff_budget was set to
   bool armed_alone = false;         // and nobody else could run then, so that no strategy was asked for it
   std::uint64_t tickets = 0;        // handed out: to waits, and to created threads
+  long leaving = 0;                 // kernel's id of the created thread that has handed the baton on for good; 0: nobody
   std::uint32_t looks = 0;          // at the clock
   Nanoseconds now = 0;
   bool keeps_stacks = false;  // see KeepStacks

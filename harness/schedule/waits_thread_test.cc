@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <ctime>
 #include <deque>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -55,6 +58,30 @@ TEST_P(WaitsTest, AJoinWithALimitThatIsNoneWaits) {
     EXPECT_EQ(pthread_timedjoin_np(created, nullptr, nullptr), 0);
   };
   RunAll({{join}, {join}}, kNothing, kNothing);
+}
+
+std::ptrdiff_t OsThreads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+// Else what it still gives back after its end is there for the next allocation, or is not: other addresses each time, and
+// libstdc++ chooses what it wakes by address.
+TEST_P(WaitsTest, AThreadThatHasEndedIsGoneBeforeTheNextOneRuns) {
+  std::thread(kNothing).join();  // ThreadSanitizer starts one of its own beside the first
+  const auto detach = [] {
+    const std::ptrdiff_t before = OsThreads();
+    std::thread(kNothing).detach();
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // by default until nobody else can run
+    EXPECT_EQ(OsThreads(), before);
+  };
+  const auto detach_at_the_end = [] { std::thread(kNothing).detach(); };
+  Program program({{detach}, {detach_at_the_end}});
+  program.Run(MakePlan(handoff::Strategy::kListed, Granularity::kSync, 0), GetParam());  // makes the carriers
+  const std::ptrdiff_t before = OsThreads();
+  for (int i = 0; i < 50; ++i) {
+    program.Run(MakePlan(handoff::Strategy::kListed, Granularity::kSync, 0), GetParam());
+    ASSERT_EQ(OsThreads(), before);
+  }
 }
 
 TEST_P(WaitsTest, AWaitOnARobustMutexTellsThatItsOwnerHasEnded) {

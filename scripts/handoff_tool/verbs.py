@@ -196,10 +196,10 @@ def coverage(args: argparse.Namespace, cache: Cache) -> int:
 
 def bench(args: argparse.Namespace, cache: Cache) -> int:
     if args.kind == "throughput":
-        progress = Progress(len(_sanitizers(args)), cache.logs)
+        progress = Progress(2 * len(_sanitizers(args)), cache.logs)
         for sanitizer in _sanitizers(args):
             builds.build(cache, sanitizer, [benches.THROUGHPUT], progress)
-        result = benches.throughput(_sanitizers(args))
+        result = benches.throughput(_sanitizers(args), progress)
         _emit(args, result, benches.throughput_text(result))
         return CLEAN
     everything = _built(cache, _sanitizers(args))

@@ -10,11 +10,16 @@ from tests.support import World
 
 class Throughput(unittest.TestCase):
     def test_each_row_stands_beside_its_baseline(self) -> None:
-        rows = bench.throughput_rows(
-            "thread", {"exchange/fiber/op": 1000.4, "exchange/fiber/access": 500.0, "exchange/baseline/op": 10.0}
-        )
+        medians = {"exchange/fiber/op": 1000.4, "exchange/fiber/access": 500.0, "exchange/baseline/op": 10.0}
+        runs = [
+            {"run_name": f"{name}/real_time", "family_index": index, "aggregate_name": aggregate, "items_per_second": value}
+            for index, (name, median) in reversed(list(enumerate(medians.items())))
+            for aggregate, value in (("mean", 1.0), ("median", median), ("cv", 0.054))
+        ]
+        rows = bench.throughput_rows("thread", runs)
         self.assertEqual(
-            [("op", 1000, 10), ("access", 500, 10)], [(r["granularity"], r["per_second"], r["baseline_per_second"]) for r in rows]
+            [("op", 1000, 5, 10), ("access", 500, 5, 10)],
+            [(r["granularity"], r["per_second"], r["spread_percent"], r["baseline_per_second"]) for r in rows],
         )
         self.assertIn("100.0", bench.throughput_text({"rows": rows}))
 

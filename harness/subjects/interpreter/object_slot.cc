@@ -48,7 +48,6 @@ void ObjectSlot::Begin(const Case& c) {
   tied_runtime_.emplace(Mode::kFreeThreaded, kInterpreters + kCountModes);
   auto* tied_native = new TiedNative(*tied_runtime_);
   for (int t = 0; t < threads_; ++t) tied_held_[t].native = t == 0 ? tied_native : tied::Copy(tied_native);
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): they are counted
   for (int mode = 0; mode < kCountModes; ++mode) {
     runtimes_[mode].emplace(mode == 0 ? Mode::kGil : Mode::kFreeThreaded, kInterpreters + mode);
     sides_[mode].Begin(*runtimes_[mode], mode == kReusing ? Memory::kReused : Memory::kFreed);

@@ -168,7 +168,6 @@ void PythonSlotSubject::Begin(const Case& c) {
     count::CopyWeak(native);
     held_[t].weak = native;
   }
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): counted
 }
 
 PyObject* PythonSlotSubject::SwapWrapper(PyObject* wrapper) {
