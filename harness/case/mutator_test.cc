@@ -171,17 +171,34 @@ TEST(MutatorTest, StrategiesComeAsOftenAsThePortfolioSays) {
   EXPECT_EQ(percent(Strategy::kListed), 0);
 }
 
-TEST(MutatorTest, AListedCaseStaysListedAndItsSwitchesChange) {
-  const Bytes input = ToBytes("handoff case 1\nstrategy listed\nA drop\nB drop\nswitch A 0.0+5 to B\n");
+// Else a campaign whose seeds are such lists would try nothing but lists. Five in a row, as libFuzzer mutates.
+TEST(MutatorTest, AListOfSwitchesChangesAndIsLeftForOtherStrategies) {
+  const Bytes input = ToBytes("handoff case 1\nstrategy listed\ngranularity sync\nA drop\nB drop\nswitch A 0.0 to B\n");
+  constexpr unsigned kChains = 2000;
   std::set<std::size_t> sizes;
-  std::set<std::uint32_t> accesses;
-  for (const Case& c : Walk(input, 2000)) {
-    ASSERT_EQ(c.strategy, Strategy::kListed);
+  std::set<std::uint16_t> syncs;
+  std::set<Strategy> strategies;
+  std::set<Granularity> granularities;
+  unsigned listed = 0;
+  for (unsigned chain = 0; chain < kChains; ++chain) {
+    Bytes bytes = input;
+    for (unsigned i = 0; i < 5; ++i) bytes = Mutate(bytes, 1000, 5 * chain + i);
+    const Case c = DecodeCase(kAlphabet, bytes);
+    strategies.insert(c.strategy);
+    granularities.insert(c.granularity);
+    if (c.strategy != Strategy::kListed) {
+      EXPECT_TRUE(c.switches.empty());
+      continue;
+    }
+    ++listed;
     sizes.insert(c.switches.size());
-    for (const Switch& s : c.switches) accesses.insert(s.at.access);
+    for (const Switch& s : c.switches) syncs.insert(s.at.sync);
   }
+  EXPECT_NEAR(listed / static_cast<double>(kChains), 0.5, 0.2);
+  EXPECT_EQ(strategies.size(), 6U) << "all but free";
+  EXPECT_EQ(granularities.size(), 3U);
   EXPECT_GT(sizes.size(), 3U);
-  EXPECT_GT(accesses.size(), 100U);
+  EXPECT_GT(syncs.size(), 5U);
 }
 
 TEST(MutatorTest, ATextCaseIsMutatedAsTheSameBinaryCase) {

@@ -121,7 +121,9 @@ class Parser {
   }
 
   bool ReadFirstLine() {
-    if (!ReadExactly("handoff") || !ReadExactly("case")) return false;
+    const Word first = Next();
+    if (first.text != "handoff") return Fail(first, "'handoff case 1' in the first line");
+    if (!ReadExactly("case")) return false;
     const Word version = Next();
     return version.text == "1" ? ReadExactly("") : Fail(version, "version 1 of the text form");
   }
@@ -386,7 +388,12 @@ std::string PrintCase(const Alphabet& alphabet, const Case& c, std::string_view 
   return out;
 }
 
-bool IsText(std::span<const std::uint8_t> data) { return AsText(data).starts_with(kFirstWords); }
+bool IsText(std::span<const std::uint8_t> data) {
+  const std::string_view text = AsText(data);
+  if (text.starts_with(kFirstWords)) return true;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t'; };
+  return std::none_of(text.begin(), text.end(), is_control) && text.find(kFirstWords) != std::string_view::npos;
+}
 
 CaseOrError LoadCase(const Alphabet& alphabet, std::span<const std::uint8_t> data, std::string_view file_name) {
   if (IsText(data)) return ParseCase(alphabet, AsText(data), file_name);

@@ -49,7 +49,8 @@ std::string PrintCase(const Alphabet& alphabet, const Case& c, std::string_view 
 // An operation as it stands in a text case behind its thread: name and arguments. `operation` must be valid for `alphabet`.
 std::string PrintOperation(const Alphabet& alphabet, const Operation& operation);
 
-// Whether the data is meant as a text case: it starts with "handoff case".
+// Whether the data is meant as a text case: it starts with "handoff case", or is text that has those words further down, which
+// the parser then refuses.
 bool IsText(std::span<const std::uint8_t> data);
 
 // Reads a case in either form. Binary data never gives an error. The verbs refuse a text case with an error; the fuzzer skips it.

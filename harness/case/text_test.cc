@@ -158,7 +158,7 @@ TEST(TextTest, ABrokenScheduleIsShown) {
 TEST(TextTest, ALineOutOfPlaceIsRefused) {
   EXPECT_EQ(Message("handoff case 2\n"), "a.case:1:14: expected version 1 of the text form, found '2'");
   EXPECT_EQ(Message("handoff case"), "a.case:1:13: expected version 1 of the text form, found the end of the line");
-  EXPECT_EQ(Message(""), "a.case:1:1: expected 'handoff', found the end of the line");
+  EXPECT_EQ(Message(""), "a.case:1:1: expected 'handoff case 1' in the first line, found the end of the line");
   EXPECT_EQ(MessageFor("A drop\nthreads 3"), "a.case:3:1: expected the settings before operations and schedule, found 'threads'");
   EXPECT_EQ(MessageFor("threads 3\nthreads 3"), "a.case:3:1: expected each setting once, found 'threads' again");
   EXPECT_EQ(MessageFor("threads 3 4"), "a.case:2:11: expected the end of the line, found '4'");
@@ -203,6 +203,17 @@ TEST(TextTest, DamagedTextsNeverGiveAnInvalidCase) {
     }
   }
   EXPECT_GT(errors, 0);
+}
+
+TEST(TextTest, TextAboveTheFirstLineIsRefusedAndNotTakenForABinaryCase) {
+  for (const std::string above : {"# mine\n", "\n", "\xef\xbb\xbf"}) {
+    const auto loaded = LoadCase(kAlphabet, ToBytes(above + "handoff case 1\nA drop\n"), "a.case");
+    ASSERT_TRUE(std::holds_alternative<TextError>(loaded)) << above;
+    EXPECT_EQ(ToString(std::get<TextError>(loaded)).substr(0, 55), "a.case:1:1: expected 'handoff case 1' in the first line")
+        << above;
+  }
+  EXPECT_FALSE(IsText(ToBytes("drop\n")));
+  EXPECT_FALSE(IsText(ToBytes("\x01handoff case 1\n")));
 }
 
 TEST(TextTest, BothFormsLoad) {

@@ -7,6 +7,7 @@
 
 #include "harness/report/interleaving.h"
 #include "harness/report/signature.h"
+#include "harness/report/trace_reader.h"
 
 namespace handoff {
 namespace {
@@ -45,13 +46,21 @@ void AddField(std::string_view name, std::string_view value, std::string& out) {
   AddWrapped(value, kColumn, out);
 }
 
-// "write in Capsule::Rename, capsule.cc:12 (dlpack_capsule)", "A for mutex in Transfer, bank.cc:7 (bank)".
-std::string SiteText(const Site& site) {
+// "write by B in Capsule::Rename, capsule.cc:12 (dlpack_capsule)", "A for mutex in Transfer, bank.cc:7 (bank)". `thread`: whose
+// access it is, if that is known.
+std::string SiteText(const Site& site, int thread = -1) {
   std::string text = site.thread < 0 ? "" : std::string(1, ThreadName(site.thread)) + " for ";
   if (!site.access.empty()) text += site.access + " ";
+  if (thread >= 0) text.append("by ").append(1, ThreadName(thread)).append(" ");
   text += "in " + (site.function.empty() ? std::string("a function without a name") : site.function);
   if (!site.place.empty()) text += ", " + site.place;
   return text + " (" + site.module + ")";
+}
+
+// The thread that made the access of a site; -1 if unknown, or if the site is no access.
+int ThreadOf(const Finding& finding, std::size_t site) {
+  if (finding.sites[site].thread >= 0 || finding.sites[site].access.empty()) return -1;
+  return site == 0 ? FailingThread(finding) : OtherThread(finding);
 }
 
 std::string_view SiteLabel(const Finding& finding, std::size_t site) {
@@ -69,10 +78,13 @@ void AddFinding(const Finding& finding, std::string& out) {
   out += "FINDING\n";
   AddField("kind", finding.kind, out);
   AddField("target", finding.target, out);
-  if (finding.has_twins) AddField("twin", finding.twin.empty() ? "none: this is the safe one" : finding.twin, out);
+  const std::string twin = finding.twin.empty() ? "none: this is the safe one" : finding.twin;
+  if (finding.has_twins) AddField("twin", finding.breach.empty() ? twin : twin + ": " + finding.breach, out);
   AddField("rule", finding.rule, out);
   AddField("detail", finding.detail, out);
-  for (std::size_t i = 0; i < finding.sites.size(); ++i) AddField(SiteLabel(finding, i), SiteText(finding.sites[i]), out);
+  for (std::size_t i = 0; i < finding.sites.size(); ++i) {
+    AddField(SiteLabel(finding, i), SiteText(finding.sites[i], ThreadOf(finding, i)), out);
+  }
   if (!finding.where.function.empty()) AddField("at", SiteText(finding.where), out);
   AddField("trace", "hash " + Hexadecimal(finding.trace_hash), out);
 }
@@ -104,11 +116,32 @@ bool IsDriver(std::string_view frame) {
                      [&](std::string_view name) { return frame.find(name) != std::string_view::npos; });
 }
 
+// The sanitizer numbers threads in its own way. To AddressSanitizer all fibers are the main thread.
+void AddNumbers(const Finding& finding, std::string& out) {
+  std::string names;
+  for (std::size_t i = 0; i < finding.sites.size(); ++i) {
+    const int number = finding.sites[i].reported;
+    const int thread = ThreadOf(finding, i);
+    if (number < 0 || thread < 0) continue;
+    if (number == 0) {
+      out += "  All threads of the program are T0 here, fibers of one thread.\n";
+      return;
+    }
+    names.append(names.empty() ? "" : ", ")
+        .append("T")
+        .append(std::to_string(number))
+        .append(" is ")
+        .append(1, ThreadName(thread));
+  }
+  if (!names.empty()) out.append("  ").append(names).append(".\n");
+}
+
 // Copied line by line, without what is below the first driver of a stack. A token of the sanitizer's own would be taken for ours.
 void AddReport(const Finding& finding, std::string& out) {
   out += "REPORT\n";
   std::string_view rest = finding.report;
   if (rest.empty()) AddWrapped("none: found by " + Finder(finding), kIndent, out.append(kIndent, ' '));
+  AddNumbers(finding, out);
   bool below_driver = false;
   std::size_t heading = std::string::npos;  // where in `out` the line begins that a stack would follow
   while (!rest.empty()) {
@@ -136,12 +169,12 @@ void AddCommand(std::string_view heading, std::string_view command, std::string&
 }
 
 void AddWhy(const ExplanationTexts& texts, std::string& out) {
-  if (!texts.why.empty()) {
-    AddSection("WHY", texts.why, out);
-  } else {
-    AddSection("WHY", "Not looked for here. This looks for the smallest change of order that makes the case pass:", out);
-    out.append(kIndent, ' ').append(texts.explain).append("\n");
-  }
+  const bool looked = !texts.why.empty();
+  AddSection(
+      "WHY",
+      looked ? texts.why : "Not looked for here. This looks for the smallest change of order that makes the case pass:", out);
+  if (looked && texts.cut_short) out.append(kIndent, ' ').append("This looks again:\n");
+  if (!looked || texts.cut_short) out.append(kIndent, ' ').append(texts.explain).append("\n");
 }
 
 }  // namespace

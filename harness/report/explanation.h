@@ -20,9 +20,10 @@ namespace handoff {
 // What the finding itself cannot know. Borrowed for the call.
 struct ExplanationTexts {
   std::string_view why;      // the change of order that makes it pass, or why there is none; "" if nobody has looked
-  std::string_view explain;  // then: the command that looks for it, on one line
+  std::string_view explain;  // then, or if it was cut short: the command that looks for it, on one line
   std::string_view replay;   // the command, on one line
   std::string_view test;     // the commands, one a line, the first without an indent
+  bool cut_short = false;    // the look at why was interrupted
 };
 
 // The text, ending in a line end. Lines of ours are at most kReportWidth bytes, commands and the sanitizer's text excepted: those

@@ -47,10 +47,37 @@ TEST(Explanation, OnlyOfATargetWithTwinsTheSafeOneIsNamed) {
   EXPECT_EQ(Explain(finding, kAlphabet, kTexts).find("twin:"), std::string::npos);
 }
 
+TEST(Explanation, ThreadsOfTheReportAreTranslatedAsFarAsTheyAreKnown) {
+  Finding finding = RaceFinding();
+  EXPECT_NE(Explain(finding, kAlphabet, kTexts).find("\nREPORT\n  T2 is B, T1 is A.\n"), std::string::npos);
+  finding.sites[1].reported = 0;
+  std::string text = Explain(finding, kAlphabet, kTexts);
+  EXPECT_NE(text.find("\nREPORT\n  T2 is B.\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("write by B in "), std::string::npos) << text;
+  EXPECT_NE(text.find("read in "), std::string::npos) << text;
+  finding.sites[0].reported = 0;
+  text = Explain(finding, kAlphabet, kTexts);
+  EXPECT_NE(text.find("\nREPORT\n  All threads of the program are T0 here, fibers of one thread.\n"), std::string::npos) << text;
+  finding.sites.clear();
+  text = Explain(finding, kAlphabet, kTexts);
+  EXPECT_NE(text.find("\nREPORT\nWARNING"), std::string::npos) << text;
+}
+
 TEST(Explanation, AReplayNamesTheCommandThatLooksForTheSwitch) {
   const std::string text = Explain(LeakFinding(), kAlphabet, kTexts);
   EXPECT_NE(text.find("\nWHY\n  Not looked for here."), std::string::npos);
   EXPECT_NE(text.find(":\n  scripts/handoff explain crash-1\n\nREPORT\n"), std::string::npos) << text;
+}
+
+TEST(Explanation, ALookThatWasCutShortNamesItToo) {
+  ExplanationTexts texts = kTexts;
+  texts.why = "Not known: this was interrupted.";
+  texts.cut_short = true;
+  const std::string text = Explain(LeakFinding(), kAlphabet, texts);
+  EXPECT_NE(
+      text.find("\nWHY\n  Not known: this was interrupted.\n  This looks again:\n  scripts/handoff explain crash-1\n\nREPORT\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(Explanation, HeadingsComeInTheirOrder) {
@@ -72,6 +99,7 @@ TEST(Explanation, TheSanitizersOwnTokenIsLeftOut) {
 
 TEST(Explanation, AStackThatIsTheHarnesssAltogetherGoesWithItsHeading) {
   Finding finding = RaceFinding();
+  finding.sites[0].reported = finding.sites[1].reported = -1;
   finding.report =
       "WARNING: ThreadSanitizer: data race (pid=7)\n"
       "  Write of size 4 by thread T2:\n"

@@ -32,6 +32,7 @@ struct Finding {
   std::string kind;              // "data-race", "heap-use-after-free", "double-delete", "deadlock", "abort", "timeout", ...
   std::string target;            // target's name
   std::string twin;              // twin's name, or "" for the safe one
+  std::string breach;            // what that twin does wrong, a sentence; "" for the safe one
   bool has_twins = true;         // whether the target has any, so that the safe one is worth a word
   std::string rule;              // the oracle's rule, or ""
   std::string detail;            // the oracle's or the scheduler's sentences; for signals the name

@@ -94,7 +94,7 @@ class RowWriter {
         break;
       case StepKind::kPoint:
         state.point = &step;
-        if (is_last) AddRow(step, "before " + ObjectText(step));
+        if (is_last) AddRow(step, Beyond(step));
         break;
       case StepKind::kSwitch:
         AddSwitch(step);
@@ -113,6 +113,13 @@ class RowWriter {
         AddRow(step, "thread ends");
         break;
     }
+  }
+
+  // Where the failing thread got to: its last point may lie far behind it.
+  std::string Beyond(const TraceStep& step) const {
+    const bool counted = finding_.thread == step.thread && finding_.at.operation == step.at.operation &&
+                         finding_.at.sync == step.at.sync && finding_.at.access > 0;
+    return (counted ? Plural(finding_.at.access, "access", "es") + " past " : "past ") + ObjectText(step);
   }
 
   void AddSwitch(const TraceStep& step) {

@@ -48,6 +48,7 @@ inline Finding RaceFinding() {
   finding.kind = "data-race";
   finding.target = "dlpack_capsule";
   finding.twin = "unlocked_rename";
+  finding.breach = "renames the capsule without the lock that its readers hold";
   finding.sites = {
       {.module = "dlpack_capsule",
        .function = "handoff::dlpack::Capsule::Rename",

@@ -81,6 +81,7 @@ std::vector<std::string> WaitedFor(const Finding& finding) {
 int OtherThread(const Finding& finding) {
   const int failing = FailingThread(finding);
   if (finding.sites.size() < 2 || failing < 0) return -1;
+  if (finding.sites[0].reported > 0 && finding.sites[1].reported == 0) return -1;  // the main thread, before or after
   ThreadSet ran = 0;
   for (const TraceStep& step : finding.trace) {
     if (step.thread < kMaxControlled && step.thread != failing) ran |= schedule::Only(step.thread);

@@ -49,6 +49,9 @@ TEST(TraceReader, TheOtherThreadIsTheOnlyOneOrTheOneTheReportSays) {
   finding.sites[1].reported = 9;
   EXPECT_EQ(OtherThread(finding), -1) << "there is no such thread";
   EXPECT_EQ(OtherThread(LeakFinding()), -1);
+  finding = RaceFinding();
+  finding.sites[1].reported = 0;
+  EXPECT_EQ(OtherThread(finding), -1) << "the main thread, before or after the program's";
 }
 
 TEST(TraceReader, BehindTheEndOfAllThreadsNobodyFailed) {

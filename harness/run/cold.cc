@@ -71,7 +71,12 @@ Outcome WithoutNames() {
   return lost;
 }
 
+// What the child has left running goes with it. Before its number can be another's: while it has ended, but is not yet forgotten.
 int WaitFor(pid_t child) {
+  siginfo_t ended = {};
+  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  kill(-child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -112,7 +117,7 @@ Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Ta
   const pid_t child = fork();
   if (child == 0) {
     close(alive[0]);
-    BeChild(c, profile, task, limit_seconds);
+    BeChild(c, profile, task, limit_seconds, alive[1]);
   }
   const int refused = errno;
   subject_.AfterForkParent();
@@ -137,7 +142,8 @@ Outcome ColdRunner::RunChild(const Case& c, const schedule::Profile* profile, Ta
   return !outcome.Failed() || symbolizer_.InStep() ? std::move(outcome) : WithoutNames();
 }
 
-void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds) {
+void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds, int alive) {
+  setpgid(0, 0);                     // see WaitFor
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive the cold parent, even if that is killed
   subject_.AfterForkChild();
   dup2(report_file_, STDERR_FILENO);
@@ -145,6 +151,7 @@ void ColdRunner::BeChild(const Case& c, const schedule::Profile* profile, Task t
                .exchange = &exchange_,
                .socket = -1,
                .report_file = report_file_,
+               .alive = alive,
                .timeout_seconds = limit_seconds});
   InstallSignals();
   IgnoreInterruption();

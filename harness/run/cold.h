@@ -38,7 +38,7 @@ class ColdRunner {
  private:
   enum class Task : std::uint8_t { kPilot, kRun, kRunAndRepeat };
   Outcome RunChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds);
-  [[noreturn]] void BeChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds);
+  [[noreturn]] void BeChild(const Case& c, const schedule::Profile* profile, Task task, int limit_seconds, int alive);
   // Waits for the child whose end of a pipe is `alive`; false if it had to be killed.
   bool AwaitChild(int alive, int limit_seconds) const;
 

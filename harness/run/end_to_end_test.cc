@@ -232,6 +232,16 @@ TEST(UsageTest, AnEndBeforeTheFirstExecutionIsNoFinding) {
   EXPECT_EQ(end.code, kExitUsage) << end.output;
 }
 
+TEST(UsageTest, ATwinThatIsNotFoundIsSaidToBeSo) {
+  const std::string folder = FolderWithFile("case", "handoff case 1\nthreads 1\nA arm\n");
+  for (const char* twin : {"aborts", ""}) {
+    TargetProcess fuzz("canary_abort", {"-runs=0", folder}, With(twin, "fiber"));
+    const Ended end = fuzz.Wait();
+    EXPECT_EQ(end.code, 0) << end.output;
+    EXPECT_EQ(end.output.find("handoff: twin aborts was not found\n") != std::string::npos, twin[0] != '\0') << end.output;
+  }
+}
+
 TEST(UsageTest, AnUnknownTwinListsTheValidOnes) {
   const Ended end = TargetProcess("canary_abort", {"-runs=1"}, {{"HANDOFF_TWIN", "none"}}).Wait();
   EXPECT_EQ(end.code, kExitUsage);

@@ -110,7 +110,8 @@ void HandleFailure(schedule::FailureKind kind, const char* text) {
 }
 
 // exit() in an operation. Registered after libFuzzer's own handler, hence called before it.
-void HandleExit() {
+void HandleExit(int status, void*) {
+  if (ends.running && RawSyscall(SYS_getpid) != ends.process) LeaveForked(status);
   if (ends.running) End(EndKind::kFinding, "exit", "", "exit() was called in the middle of an execution");
 }
 
@@ -165,7 +166,8 @@ void PrepareEnds(const EndsPlace& place) {
   oracle::SetVerdictHandler(HandleVerdict);
   schedule::SetFailureHandler(HandleFailure);
   SetSanitizerHooks(place.report_file);
-  std::atexit(HandleExit);  // each time: the last one registered runs first, and libFuzzer registers its own in between
+  WatchForks();
+  on_exit(HandleExit, nullptr);  // each time: the last one registered runs first, and libFuzzer registers its own in between
 }
 
 void BeginExecution(const std::uint8_t* bytes, std::size_t size) {

@@ -36,6 +36,7 @@ struct EndsPlace {
   Exchange* exchange = nullptr;  // borrowed, for the rest of the process
   int socket = -1;               // to the cold parent; kWarm only
   int report_file = -1;          // where sanitizers print, or -1: standard error
+  int alive = -1;                // of a cold child: open as long as it lives; what an operation forks closes it
   int timeout_seconds = 25;      // for one execution; 0: no limit
   int answer_seconds = kAnswerSeconds;
 };
@@ -48,8 +49,11 @@ void PrepareEnds(const EndsPlace& place);
 // intercepted call, which a parked thread never makes. libFuzzer installs its own after LLVMFuzzerInitialize, so call it again
 // at the first execution. Main thread.
 void InstallSignals();
-// The opposite for a cold parent: interruption is its child's or the fuzzing process's affair.
+// The opposite for a cold parent: interruption is its child's or the fuzzing process's affair. Not by SIG_IGN, which what an
+// operation executes would inherit.
 void IgnoreInterruption();
+// In a process that an operation has forked: what it is sent, and its own abort, are for it. Faults are still reported.
+void GiveSignalsBack();
 
 // The case in flight, copied into the exchange; `size` is cut at kMaxCaseBytes. Around each execution, driver thread.
 void BeginExecution(const std::uint8_t* bytes, std::size_t size);

@@ -1,4 +1,4 @@
-// Shared by ends.cc, signals.cc and sanitizer_hooks.cc, and by nobody else.
+// Shared by ends.cc, forked.cc, signals.cc and sanitizer_hooks.cc, and by nobody else.
 #pragma once
 
 #include "harness/run/ends.h"
@@ -31,5 +31,13 @@ long Now();  // monotonic seconds
 
 // Sets or removes what the sanitizers call when they report or die (sanitizer_hooks.cc).
 void SetSanitizerHooks(int report_file);
+// Where the sanitizers print; nothing if they are not there, or `file` is -1.
+void SetReportFile(int file);
+
+// From now on what an operation forks is told so (forked.cc). Main thread, as often as you like.
+void WatchForks();
+// exit() in a process that an operation has forked. What is registered for the exit is our process's affair: libFuzzer's, for
+// one.
+[[noreturn]] void LeaveForked(int status);
 
 }  // namespace handoff

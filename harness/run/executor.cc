@@ -54,7 +54,9 @@ const schedule::Record& Executor::ExecutePilot(const Case& c) {
 }
 
 const schedule::Record& Executor::Run(const Case& c) {
+  schedule::NoteForeignThreads(true);
   subject_.Begin(c);
+  schedule::NoteForeignThreads(false);
   const schedule::Record& record = schedule::Run(plan_, body_, carrier_, counts_);
   subject_.End();
   return record;

@@ -122,7 +122,7 @@ Publisher::Commands Publisher::CommandsFor(const std::string& path) const {
   if (options_.twin >= 0) tail.append(" --twin ").append(TwinName());
   if (options_.carrier != target_.carrier) tail += " --carrier thread";
   const std::string regressions = "corpus/" + std::string(target_.name) + "/regression";
-  const std::string test = "scripts/handoff test --only regression";
+  const std::string test = "scripts/handoff test --only regression --target " + std::string(target_.name);
   const bool is_test = path.find(regressions + "/") != std::string::npos && IsTextFile(path);
   return {.replay = "scripts/handoff replay " + tail,
           .explain = "scripts/handoff explain " + tail,
@@ -147,6 +147,7 @@ Finding Publisher::FindingOf(const Case& c, const Outcome& outcome) const {
   finding.kind = outcome.kind;
   finding.target = target_.name;
   finding.twin = TwinName();
+  if (options_.twin >= 0) finding.breach = target_.twins[static_cast<std::size_t>(options_.twin)].breach;
   finding.has_twins = !target_.twins.empty();
   finding.rule = outcome.rule;
   finding.detail = outcome.detail;
@@ -271,8 +272,10 @@ void Publisher::Print(const Case& c, const Outcome& outcome, const Known& known,
   const Commands commands = CommandsFor(path);
   const char* ended = known.interrupted ? "this was interrupted" : "the time was over";
   const std::string why = known.decisive ? DescribeWhy(target_.alphabet, finding, *known.decisive, ended) : "";
-  const std::string text = Explain(finding, target_.alphabet,
-                                   {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test});
+  const bool cut_short = known.interrupted && known.decisive && !known.decisive->complete;
+  const std::string text = Explain(
+      finding, target_.alphabet,
+      {.why = why, .explain = commands.explain, .replay = commands.replay, .test = commands.test, .cut_short = cut_short});
   if (!known.confirmed)
     std::fputs("handoff: not confirmed: this did not fail again in fresh processes within the time\n", stderr);
   if (!known.shortened) std::fprintf(stderr, "handoff: %s before nothing more could be left out of the case\n", ended);

@@ -69,6 +69,7 @@ bool ReadCaseFile(const Alphabet& alphabet, const std::string& path, CaseFile& f
     std::fprintf(stderr, "%s\n", ToString(*error).c_str());
     return false;
   }
+  if (bytes.empty()) std::fprintf(stderr, "%s: is empty, and so is its case.\n", path.c_str());
   const std::string text = IsText(bytes) ? content : "";
   file.switch_lines = SwitchLines(text);
   file.written_for = {.target = Comment(text, "target"), .twin = Comment(text, "twin"), .sanitizer = Comment(text, "sanitizer")};

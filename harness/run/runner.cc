@@ -66,7 +66,7 @@ void Runner::TakeOverEnds(Role role, int socket, int report_file) {
 void Runner::StartFuzzing() {
   static const Runner* fuzzing = nullptr;
   fuzzing = this;
-  std::atexit([] { fuzzing->PrintDifferences(); });
+  std::atexit([] { fuzzing->PrintClosing(); });
   KeepOutput();
   // The sanitizers' reports go to a file in memory, so that the finding can quote them.
   int report_file = memfd_create("handoff-report", MFD_CLOEXEC);
@@ -90,7 +90,13 @@ void Runner::CheckRepeatable(std::uint64_t first_hash) {
   ++differences_expected_;
 }
 
-void Runner::PrintDifferences() const {
+void Runner::PrintClosing() const {
+  // A finding does not come here.
+  const bool searched = !first_input_ && !options_.merges && !options_.minimizes;
+  if (searched && options_.twin >= 0) {
+    std::fprintf(stderr, "handoff: twin %s was not found\n",
+                 std::string(target_.twins[static_cast<std::size_t>(options_.twin)].name).c_str());
+  }
   if (differences_expected_ == 0) return;
   std::fprintf(
       stderr,
@@ -218,7 +224,7 @@ Runner& StartRunner(const Target& target, const std::vector<std::string>& argume
   }
   if (std::get<Options>(read).describe) {
     std::printf("%s\n", Describe(target).c_str());
-    std::exit(0);
+    std::exit(std::fflush(stdout) == 0 ? 0 : kExitUsage);
   }
   if (std::get<Options>(read).print_text) std::exit(PrintFiles(target, std::get<Options>(read)));
   return *new Runner(target, std::get<Options>(std::move(read)), program);

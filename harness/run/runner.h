@@ -42,7 +42,7 @@ class Runner {
   // Runs the case again and judges a difference (Executor::Repeats).
   void CheckRepeatable(std::uint64_t first_hash);
   bool DifferenceIsExpected(const Case& c) const;
-  void PrintDifferences() const;
+  void PrintClosing() const;
 
   const Target& target_;
   Options options_;

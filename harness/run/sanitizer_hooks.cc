@@ -1,9 +1,5 @@
 // What the sanitizers call when they have something to say. The runtimes are found by weak references: a build without one of
 // them just does not have those functions.
-#include <fcntl.h>
-#include <pthread.h>
-#include <unistd.h>
-
 #include "harness/run/artifact.h"
 #include "harness/run/ends.h"
 #include "harness/run/ends_state.h"
@@ -35,28 +31,15 @@ void OnAsanReport(const char*) { EndReported("memory-error"); }
 // replaces libFuzzer's callback, which allocates and can hang.
 void OnSanitizerDeath() { EndReported("sanitizer"); }
 
+}  // namespace
+
 void SetReportFile(int file) {
   if (__sanitizer_set_report_fd == nullptr || file < 0) return;
   __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(file)));  // NOLINT(performance-no-int-to-ptr)
 }
 
-// In a process that an operation forks. It prints where everybody does: in a child the runtime would not go on with our file but
-// open one of its own, in whatever folder that is. What a cold run prints is read as its finding, so its children are silent.
-void BeForked() {
-  if (ends.place.role == Role::kColdChild) {
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (null >= 0) dup2(null, STDERR_FILENO);
-    if (null >= 0) close(null);
-  }
-  SetReportFile(STDERR_FILENO);
-}
-
-}  // namespace
-
 void SetSanitizerHooks(int report_file) {
   SetReportFile(report_file);
-  static const int refused = pthread_atfork(nullptr, nullptr, BeForked);  // once: a cold child gets here a second time
-  static_cast<void>(refused);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(OnSanitizerDeath);
   if (__asan_set_error_report_callback != nullptr) __asan_set_error_report_callback(OnAsanReport);
 }

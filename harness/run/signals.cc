@@ -87,6 +87,8 @@ void OnInterruption(int, siginfo_t*, void*) {
   End(EndKind::kInterrupted, "interrupted", "", "");
 }
 
+void OnIgnored(int, siginfo_t*, void*) {}
+
 // Written to a reader that is gone. If it was the sanitizer's symbolizer, there is a report to be made without names, or
 // libFuzzer's line about a function; but who prints between two executions and has nobody left to tell may as well end.
 void OnPipe(int, siginfo_t*, void*) {
@@ -258,10 +260,21 @@ void InstallSignals() {
 }
 
 void IgnoreInterruption() {
-  const KernelAction ignore = {.handler = 1, .flags = 0, .restorer = nullptr, .mask = 0};
-  RawSyscall(SYS_rt_sigaction, SIGINT, Word(&ignore), 0, kMaskBytes);
-  RawSyscall(SYS_rt_sigaction, SIGTERM, Word(&ignore), 0, kMaskBytes);
-  RawSyscall(SYS_rt_sigaction, SIGPIPE, Word(&ignore), 0, kMaskBytes);  // a symbolizer that has died
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) SetAction(signal, OnIgnored);  // SIGPIPE: a symbolizer that has died
+}
+
+void GiveSignalsBack() {
+  static constexpr Handler kOurs[] = {OnInterruption, OnPipe, OnIgnored, OnAlarm, OnStackRequest, OnFatal};
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT}) {
+    KernelAction action = {};
+    RawSyscall(SYS_rt_sigaction, signal, 0, Word(&action), kMaskBytes);
+    for (const Handler ours : kOurs) {
+      const KernelAction by_default = {};
+      if (action.handler == reinterpret_cast<std::uintptr_t>(ours)) {
+        RawSyscall(SYS_rt_sigaction, signal, Word(&by_default), 0, kMaskBytes);
+      }
+    }
+  }
 }
 
 }  // namespace handoff

@@ -179,6 +179,10 @@ void FailDeadlock(int current) {
   for (int i = 0; i < state.count && cycle == 0; ++i) {
     if (Waits(i)) cycle = AddCycle(i);
   }
+  if (state.has_foreign) {
+    Add("Begin has started threads of its own: nobody schedules those, and what they would end is not seen. Start them in an ");
+    Add("operation.");
+  }
   while (length > 0 && text[length - 1] == ' ') text[--length] = '\0';
   AskAll(current, StackOf::kWaits, cycle != 0 ? cycle : WithoutOwner());
   Fail(FailureKind::kDeadlock, text);

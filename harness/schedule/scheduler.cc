@@ -188,7 +188,13 @@ void HandOver(int current, int next) {
 
 int Self() { return self; }
 void SetSelf(int id) { self = id; }
-int Controlled() { return self >= 0 && state.threads[self].paused == 0 ? self : -1; }
+// A signal handler can run on a thread that is parked: what it calls is not scheduled, since another thread has the baton, or it
+// has just been given to this one, which has not noticed yet.
+int Controlled() {
+  if (self < 0) return -1;
+  const Thread& thread = state.threads[self];
+  return thread.paused == 0 && !thread.parked ? self : -1;
+}
 
 Position Where(int thread) {
   Position at = state.threads[thread].at;
@@ -322,15 +328,20 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   return thread.signalled;
 }
 
-int Wake(const void* object, int how_many) {
+Thread* OldestWaiter(const void* object, std::uint32_t channels) {
+  Thread* oldest = nullptr;
+  for (int i = 0; i < state.count; ++i) {
+    Thread& thread = state.threads[i];
+    if (thread.state != ThreadState::kWaiting || thread.object != object || (thread.channels & channels) == 0) continue;
+    if (oldest == nullptr || thread.wait_ticket < oldest->wait_ticket) oldest = &thread;
+  }
+  return oldest;
+}
+
+int Wake(const void* object, int how_many, std::uint32_t channels) {
   int woken = 0;
   for (; woken < how_many; ++woken) {
-    Thread* oldest = nullptr;
-    for (int i = 0; i < state.count; ++i) {
-      Thread& thread = state.threads[i];
-      if (thread.state != ThreadState::kWaiting || thread.object != object) continue;
-      if (oldest == nullptr || thread.wait_ticket < oldest->wait_ticket) oldest = &thread;
-    }
+    Thread* oldest = OldestWaiter(object, channels);
     if (oldest == nullptr) break;
     SetReady(static_cast<int>(oldest - state.threads));
     oldest->signalled = true;

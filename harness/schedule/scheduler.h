@@ -74,6 +74,10 @@ Position Where(int thread);
 void Pause();
 void Resume();
 
+// While on: threads that are created outside of operations are noted, since an operation may wait for what nobody schedules; a
+// deadlock says so. Driver thread.
+void NoteForeignThreads(bool on);
+
 // What the finest granularity is in this build, and why: access points need a sanitizer whose calls we own (x86-64).
 Granularity FinestGranularity();
 

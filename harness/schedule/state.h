@@ -4,6 +4,7 @@
 // and acquire (futex word, or one OS thread with fibers) order those accesses. Hence plain fields.
 #pragma once
 
+#include <linux/futex.h>
 #include <cstdint>
 
 #include "harness/schedule/fiber.h"
@@ -42,6 +43,9 @@ const char* WaitName(WaitOn on);
 using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kNoLimit = -1;
 
+// A futex's waiters may say which wakes they hear (FUTEX_WAIT_BITSET); all other waits hear all.
+inline constexpr std::uint32_t kAllChannels = FUTEX_BITSET_MATCH_ANY;
+
 enum class ThreadState : std::uint8_t { kAbsent, kReady, kWaiting, kDone };
 
 struct Thread {
@@ -56,11 +60,12 @@ struct Thread {
   WaitOn polls_on = WaitOn::kNothing;  // what the last of them was for
   const void* polled = nullptr;        // the object of that wait; identity only
   std::uint64_t wait_ticket = 0;       // order of waiting: a Wake serves the oldest first
-  std::int64_t quiet = 0;              // accesses since the last point of another kind than kAccess, or switch
-  std::int64_t limit = kNoLimit;       // of a timed wait
-  std::uint32_t points = 0;            // inside the current operation
-  std::uint32_t unbroken = 0;          // of those, since the last switch or spin
-  std::uint64_t enrolment = 0;         // of a created one: a ticket, by which two bearers of one number are told apart
+  std::uint32_t channels = kAllChannels;
+  std::int64_t quiet = 0;         // accesses since the last point of another kind than kAccess, or switch
+  std::int64_t limit = kNoLimit;  // of a timed wait
+  std::uint32_t points = 0;       // inside the current operation
+  std::uint32_t unbroken = 0;     // of those, since the last switch or spin
+  std::uint64_t enrolment = 0;    // of a created one: a ticket, by which two bearers of one number are told apart
   Position at;
   Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
   unsigned long handle = 0;  // pthread_t, for join; valid if `created`
@@ -86,8 +91,10 @@ struct State {
   long leaving = 0;                 // kernel's id of the created thread that has handed the baton on for good; 0: nobody
   std::uint32_t looks = 0;          // at the clock
   Nanoseconds now = 0;
-  bool keeps_stacks = false;  // see KeepStacks
-  Profiler profiler;          // of a pilot run
+  bool keeps_stacks = false;   // see KeepStacks
+  bool notes_foreign = false;  // see NoteForeignThreads
+  bool has_foreign = false;    // one has been noted, ever
+  Profiler profiler;           // of a pilot run
   Record record;
 };
 extern State state;
@@ -111,8 +118,11 @@ void Point(PointKind kind, const void* object, const char* what);
 // Gives the baton up until Wake(object) or, if there is a limit, until a strategy chooses the time-out; true if woken. A finding
 // if nobody can run.
 bool Block(const void* object, WaitOn on, Nanoseconds limit);
-// Makes up to `how_many` of those that wait for `object` ready, oldest first; returns how many.
-int Wake(const void* object, int how_many);
+// Makes up to `how_many` of those that wait for `object` ready, oldest first, if they wait on one of these channels; returns how
+// many.
+int Wake(const void* object, int how_many, std::uint32_t channels = kAllChannels);
+// Who waits for `object` longest; null if nobody does.
+Thread* OldestWaiter(const void* object, std::uint32_t channels = kAllChannels);
 // A new thread of this execution, ready to run; its number.
 int Enroll();
 // The calling thread has ended: passes the baton on. The caller must not touch the state afterwards.

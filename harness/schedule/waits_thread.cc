@@ -103,6 +103,9 @@ void BeAlone() {
 __attribute__((constructor)) void RegisterFork() { pthread_atfork(nullptr, nullptr, BeAlone); }
 
 }  // namespace
+
+void NoteForeignThreads(bool on) { state.notes_foreign = on; }
+
 }  // namespace handoff::schedule
 
 using namespace handoff::schedule;
@@ -110,7 +113,10 @@ using namespace handoff::schedule;
 extern "C" {
 
 int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) noexcept {
-  if (Controlled() < 0) return Real_pthread_create()(handle, attributes, routine, argument);
+  if (Controlled() < 0) {
+    if (state.notes_foreign) state.has_foreign = true;
+    return Real_pthread_create()(handle, attributes, routine, argument);
+  }
   const CallerFrame frame(__builtin_return_address(0));
   Point(PointKind::kSync, nullptr, "pthread_create");
   Pause();  // the runtime's own work in there is no point

@@ -84,6 +84,21 @@ TEST_P(WaitsTest, AThreadThatHasEndedIsGoneBeforeTheNextOneRuns) {
   }
 }
 
+TEST_P(WaitsTest, AWaitForAThreadThatNobodySchedulesSaysSo) {
+  static std::mutex mutex;
+  static std::condition_variable condition;
+  static bool answered = false;
+  const auto wait = [] {
+    std::unique_lock lock(mutex);
+    condition.wait(lock, [] { return answered; });
+  };
+  NoteForeignThreads(true);
+  std::thread worker(kNothing);
+  NoteForeignThreads(false);
+  worker.join();
+  ExpectFailure({{wait}}, "Begin has started threads of its own: nobody schedules those");
+}
+
 TEST_P(WaitsTest, AWaitOnARobustMutexTellsThatItsOwnerHasEnded) {
   static std::deque<pthread_mutex_t> mutexes;  // one for each run: the last owner's end may come behind it
   static pthread_cond_t condition;

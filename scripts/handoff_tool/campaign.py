@@ -54,13 +54,12 @@ class Job:
 
     def row(self) -> list[object]:
         rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
+        # libFuzzer counts aloud each second or so: what was found before, or on the way to the first time, came out of nothing.
+        unknown = self.executions <= 1 and (self.found or self.unconfirmed)
         return [
             self.target.name,
             self.sanitizer,
-            self.executions,
-            rate,
-            self.coverage,
-            self.corpus,
+            *(["-"] * 4 if unknown else [self.executions, rate, self.coverage, self.corpus]),
             len(self.found),
             self.unconfirmed,
             self.error or self.state,

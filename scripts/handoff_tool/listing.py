@@ -25,11 +25,12 @@ def overview(chosen: dict[str, Target]) -> str:
     lines = []
     for target in chosen.values():
         if not target.name.startswith(CANARY):
-            lines += [_head(target), f"    {target.summary}"]
+            lines += [_head(target), *([f"    {target.summary}"] if target.summary else [])]
             lines += [f"    twins: {', '.join(target.twin_names())}"] if target.twins else []
     canaries = [target.name for target in chosen.values() if target.name.startswith(CANARY)]
     lines += [f"canaries, a planted bug each: {', '.join(canaries)}"] if canaries else []
-    lines.append("'scripts/handoff list TARGET' shows operations and twins.")
+    unbuilt = any(not target.binaries for target in chosen.values())
+    lines.append(f"'scripts/handoff list TARGET' {'builds one and ' if unbuilt else ''}shows operations and twins.")
     return "\n".join(lines)
 
 
@@ -45,7 +46,8 @@ def details(chosen: dict[str, Target]) -> str:
 
 
 def _head(target: Target) -> str:
-    return f"{target.name}  ({', '.join(target.binaries) or 'not built'}; {target.carrier}s)"
+    how = f"{', '.join(target.binaries)}; {target.carrier}s" if target.binaries else "not built"
+    return f"{target.name}  ({how})"
 
 
 def _operation(operation: dict[str, Any]) -> str:

@@ -172,6 +172,8 @@ def parser() -> Parser:
         type=one_of("stage", suite.STAGES),
         help=f"one of {', '.join(suite.STAGES)} (may be repeated)",
     )
+    told = f"this target alone, in {', '.join(suite.RUNNING)} (may be repeated)"
+    added.add_argument("--target", metavar="T", action="append", help=told)
     top.verbs = list(verbs.choices)
     return top
 

@@ -25,6 +25,7 @@ TEST_LIMIT = 1800  # seconds one CTest test may take: the longest takes two minu
 
 # What --only takes: the first words of the stages' names.
 STAGES = ("scripts", "build", "ctest", "canaries", "smoke", "regression")
+RUNNING = STAGES[3:]  # those that run targets
 
 
 @dataclass
@@ -46,14 +47,18 @@ class Stage:
         self.notes += [] if ok else [note]
 
 
-def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Stage]:
-    """All stages, or those named; what these need is built in any case."""
-    wanted = set(only or STAGES)
+def run(cache: Cache, update_golden: bool, only: Sequence[str] = (), names: Sequence[str] = ()) -> list[Stage]:
+    """All stages, or those named; what these need is built in any case. With names of targets: those stages that run targets,
+    for these alone."""
+    wanted = set(only or (RUNNING if names else STAGES))
+    if names and (others := wanted - set(RUNNING)):
+        expected = f"a stage that runs targets, one of {', '.join(RUNNING)}"
+        raise Failure(f"--only: expected beside --target {expected}; found '{min(others)}'.")
     environment = {"HANDOFF_UPDATE_GOLDEN": "1"} if update_golden else {}
     if wanted != {"scripts"}:
         setup.ensure(cache)
     compiling = wanted & {"build", "ctest"}
-    running = wanted & {"canaries", "smoke", "regression"}
+    running = wanted & set(RUNNING)
     steps = len(wanted - {"build", "ctest"}) + len(PRESETS) * ("ctest" in wanted)
     # What a canary's file shows without a sanitizer is looked at, too.
     presets = PRESETS if compiling or "canaries" in wanted else interpreter.SANITIZERS if running else ()
@@ -76,10 +81,10 @@ def run(cache: Cache, update_golden: bool, only: Sequence[str] = ()) -> list[Sta
     if "scripts" in wanted:
         stage("scripts", 60, _scripts, environment)
     for preset in presets:
-        parts = [] if compiling else [builds.FUZZ]
+        parts = [] if compiling else list(names) or [builds.FUZZ]
         if not stage(f"build {preset}", 150, _build, cache, preset, parts).failed and "ctest" in wanted:
             stage(f"ctest {preset}", 120, _ctest, cache, preset, environment)
-    everything = targets.built() if running else {}
+    everything = {name: target for name, target in targets.built().items() if name in (names or [name])} if running else {}
     if everything and "canaries" in wanted:
         stage("canaries", 450, _canaries, everything)
     if everything and "smoke" in wanted:

@@ -128,18 +128,6 @@ def check_twin(twin: str) -> None:
         raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list' shows them.")
 
 
-def missing(sanitizer: str, names: Sequence[str] = ()) -> list[str]:
-    """Of the targets named what is not there; of all what CMake would build and is not: before a build, or after one that stopped.
-
-    A target that is named may be newer than the build folder, which does not know it then: a build finds out.
-    """
-    where = builds.folder(sanitizer)
-    if not names and not (where / "build.ninja").exists():
-        return declared()
-    wanted = dict.fromkeys(names) or sorted(set(declared()) & set(builds.executables(where)))
-    return [name for name in wanted if not os.access(builds.binary(name, sanitizer), os.X_OK)]
-
-
 def check(binary: Path, choices: Choices) -> None:
     """Fails where the target does not take these choices; of a carrier that it does not take it knows the reason itself."""
     if choices.twin:

@@ -54,6 +54,8 @@ def doctor(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def build(args: argparse.Namespace, cache: Cache) -> int:
+    if args.preset and args.sanitizer:
+        raise Failure("Expected either --sanitizer or --preset, found both; leave one out.")
     presets = [args.preset] if args.preset else [args.sanitizer] if args.sanitizer else list(setups.Options().sanitizers)
     setups.ensure(cache)
     progress = Progress(len(presets), cache.logs)
@@ -96,13 +98,14 @@ def _sanitizers(args: argparse.Namespace) -> list[str]:
 
 
 def list_targets(args: argparse.Namespace, cache: Cache) -> int:
-    for name in args.names:
-        targets.choose_target(name)
-    lacking = {one: names for one in interpreter.SANITIZERS if (names := targets.missing(one, args.names))}
-    progress = Progress(len(lacking), cache.logs)
-    for sanitizer, names in lacking.items():
-        builds.build(cache, sanitizer, names if args.names else [builds.FUZZ], progress)
+    """Without a name it builds nothing: whoever asks what there is should not wait for minutes."""
+    lacking = [name for name in dict.fromkeys(map(targets.choose_target, args.names)) if name not in targets.built()]
+    if lacking:
+        setups.ensure(cache)
+        builds.build(cache, interpreter.SANITIZERS[0], lacking, Progress(1, cache.logs))
     everything = targets.built()
+    if not args.names:
+        everything = {name: everything.get(name, targets.Target(name)) for name in sorted({*targets.declared(), *everything})}
     chosen = {name: everything[targets.choose_target(name, list(everything))] for name in args.names} or everything
     text = listing.details(chosen) if args.names else listing.overview(chosen)
     _emit(args, listing.data(chosen), text)
@@ -211,6 +214,7 @@ def bench(args: argparse.Namespace, cache: Cache) -> int:
 
 
 def test(args: argparse.Namespace, cache: Cache) -> int:
-    stages = suite.run(cache, args.update_golden, args.only or [])
+    names = [targets.choose_target(name) for name in args.target or []]
+    stages = suite.run(cache, args.update_golden, args.only or [], names)
     _emit(args, suite.summary(stages), suite.closing(stages))
     return FAILED if any(stage.failed for stage in stages) else CLEAN

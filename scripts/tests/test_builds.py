@@ -60,24 +60,29 @@ class Builds(World):
             shown[1::2],
         )
 
-    def test_list_builds_of_what_it_names_what_is_missing(self) -> None:
+    def test_list_builds_what_it_names_and_nobody_has_built(self) -> None:
         shown = self.shown("list", "exchange", "exchange")[::2]
-        self.assertEqual(["[1/2] build exchange (thread) (about 35 s)", "[2/2] build exchange (address) (about 35 s)"], shown)
-        self.assertEqual(["address/fuzz/exchange", "thread/fuzz/exchange"], self.built())
-        self.assertEqual([], self.shown("list", "exchange"))
-        (self.folder / "build" / "address" / "fuzz" / "exchange").unlink()
-        self.assertEqual(["[1/1] build exchange (address)"], self.shown("list", "exchange")[::2])
-        shown = self.shown("list", "queue", "exchange")[::2]
-        self.assertEqual(["[1/2] build queue (thread)", "[2/2] build queue (address)"], shown)
-        self.assertEqual(0, self.run_command("list", "exchange", "queue")[0])
+        self.assertEqual(["[1/1] build exchange (thread) (about 35 s)"], shown)
+        self.assertEqual(["thread/fuzz/exchange"], self.built())
+        self.assertEqual(["[1/1] build queue (thread)"], self.shown("list", "queue", "exchange")[::2])
+        self.assertEqual([], self.shown("list", "exchange", "queue"))
 
-    def test_list_without_a_name_builds_all(self) -> None:
+    def test_list_without_a_name_builds_nothing(self) -> None:
+        code, out, err = self.run_command("list")
+        self.assertEqual((0, ""), (code, err))
+        self.assertEqual(["exchange  (not built)", "queue  (not built)"], out.splitlines()[:2])
+        self.assertIn("builds one and shows", out)
         self.shown("list", "exchange")
-        shown = self.shown("list")[::2]
-        self.assertEqual(["[1/2] build all targets (thread)", "[2/2] build all targets (address)"], shown)
+        self.assertEqual([], self.shown("list"))
+        self.assertIn("exchange  (thread; fibers)", self.run_command("list")[1])
+
+    def test_a_sanitizer_and_a_preset_are_one_too_many(self) -> None:
+        code, _, err = self.run_command("build", "--sanitizer", "address", "--preset", "gcc")
+        self.assertEqual(1, code)
+        self.assertIn("Expected either --sanitizer or --preset, found both", err)
 
     def test_nobody_knows_how_long_a_second_build_takes(self) -> None:
-        self.shown("list")
+        self.shown("fuzz", "--sanitizer", "thread", "--time", "1")
         self.assertEqual(
             ["[1/1] build all targets (thread)", "[1/1] build all targets (thread): done in N s"],
             self.shown("fuzz", "--sanitizer", "thread", "--time", "1"),

@@ -283,19 +283,3 @@ class Fuzz(Campaigns):
         self.target("canary_leak")
         golden(self, "list.txt", self.run_command("list")[1])
         golden(self, "list-exchange.txt", self.run_command("list", "exchange")[1])
-
-    def test_list_builds_what_an_interrupted_build_left_out(self) -> None:
-        self.tool("ninja", "#!/bin/sh\nfor x in exchange queue; do echo fuzz/$x: CXX_EXECUTABLE_LINKER__x; done\n")
-        for sanitizer in ("thread", "address"):
-            self.target("exchange", sanitizer)
-            (builds.folder(sanitizer) / "build.ninja").touch()
-        self.target("queue", "address")  # its source is there, its other binary is not
-        with mock.patch.object(
-            builds, "build", lambda _cache, sanitizer, *_: self.assertEqual("thread", sanitizer) or self.target("queue")
-        ):
-            code, out, _ = self.run_command("list", "--json")
-        self.assertEqual(0, code)
-        listed = {target["name"]: target["sanitizers"] for target in json.loads(out)["targets"]}
-        self.assertEqual({"exchange": ["thread", "address"], "queue": ["thread", "address"]}, listed)
-        with mock.patch.object(builds, "build", lambda *_: self.fail("built")):
-            self.assertEqual(0, self.run_command("list")[0])

@@ -74,6 +74,27 @@ class Suite(World):
         self.assertEqual(1, code)
         self.assertIn("(did you mean 'regression'?)", err)
 
+    def test_a_target_alone_runs_in_the_stages_that_run_targets(self) -> None:
+        self.target("exchange")
+        self.target("capsule")
+        self.case("twin.txt", "# twin: double_delete\n# breaks\n")
+        code, out, _ = self.run_command("test", "--only", "regression", "--target", "exchange")
+        self.assertEqual((0, "4 passed, 0 failed"), (code, out.splitlines()[-1]))  # nobody misses a case of the other's twin
+        code, out, _ = self.run_command("test", "--only", "regression", "--target", "capsule")
+        self.assertEqual((1, "2 passed, 1 failed"), (code, out.splitlines()[-1]))
+        with mock.patch.object(suite, "SMOKE_SECONDS", 1.0):
+            code, _, err = self.run_command("test", "--target", "exchange")
+        self.assertEqual(0, code)
+        self.assertNotIn("capsule", err)
+        for stage in suite.RUNNING:
+            self.assertIn(f"] {stage}", err)
+        code, _, err = self.run_command("test", "--target", "exchange", "--only", "ctest")
+        self.assertEqual(1, code)
+        self.assertIn("--only: expected beside --target a stage that runs targets", err)
+        code, _, err = self.run_command("test", "--target", "exchang")
+        self.assertEqual(1, code)
+        self.assertIn("did you mean 'exchange'?", err)
+
     def test_regressions_must_pass_when_safe_and_fail_on_their_twin(self) -> None:
         self.tool("ctest", CTEST.replace('"fail"', '"run"'))
         self.target("exchange")
