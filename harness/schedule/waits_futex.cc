@@ -160,8 +160,9 @@ unsigned sleep(unsigned seconds) {
 }
 // C11's, which libc does not send through the two above.
 int thrd_sleep(const timespec* time, timespec* left) {
-  if (nanosleep(time, left) == 0) return 0;
-  return errno == EINTR ? -1 : -2;
+  const int error = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
+  if (error == EINTR) return -1;
+  return error == 0 ? 0 : -2;
 }
 void thrd_yield() { sched_yield(); }
 
