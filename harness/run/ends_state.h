@@ -36,8 +36,7 @@ void SetReportFile(int file);
 
 // From now on what an operation forks is told so (forked.cc). Main thread, as often as you like.
 void WatchForks();
-// exit() in a process that an operation has forked. What is registered for the exit is our process's affair: libFuzzer's, for
-// one.
+// exit() in a process that an operation has forked. What is registered for an exit (by libFuzzer, say) is our process's affair.
 [[noreturn]] void LeaveForked(int status);
 
 }  // namespace handoff

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+import statistics
 import sys
 import tempfile
 import threading
@@ -23,56 +24,55 @@ THROUGHPUT = "throughput_benchmark"  # the program, built with each sanitizer
 
 # --- throughput ---
 
-_ROW_KEYS = ("target", "sanitizer", "carrier", "granularity", "per_second", "spread_percent", "baseline_per_second")
-# Interleaved, since a machine that others use is faster in one minute than in the next: all rows have their share of both.
-_MEASURE = (
-    "--benchmark_repetitions=5",
-    "--benchmark_enable_random_interleaving=true",
-    "--benchmark_report_aggregates_only=true",
-    "--benchmark_format=json",
-)
+_ROW_KEYS = ("target", "sanitizer", "carrier", "granularity", "per_second", "slowest", "fastest", "baseline_per_second")
+# A machine that others use is faster in one minute than in the next: each row has its share of both.
+ROUNDS = 5
 
 
 def throughput(sanitizers: list[str], progress: Progress) -> dict[str, Any]:
-    """Runs the benchmark program of each build. Its benchmarks are named TARGET/CARRIER/GRANULARITY, and
+    """Runs the benchmark program of each build, several times. Its benchmarks are named TARGET/CARRIER/GRANULARITY, and
     TARGET/baseline/GRANULARITY for a runner that makes new threads for each execution of the same cases."""
     rows: list[dict[str, Any]] = []
     for sanitizer in sanitizers:
         program = builds.folder(sanitizer) / "harness" / "run" / THROUGHPUT
-        with progress.step(f"measure, five times each ({sanitizer})", 90):
-            answer = children.call(targets.command(program, *_MEASURE), capture_output=True, env=targets.environment({}))
-        try:
-            rows += throughput_rows(sanitizer, json.loads(answer.stdout)["benchmarks"])
-        except (ValueError, KeyError) as error:
-            raise Failure(f"{program} gave no result (exit {answer.returncode}): {answer.stderr.strip()[-300:]}") from error
+        with progress.step(f"measure in {ROUNDS} rounds ({sanitizer})", 15 * ROUNDS):
+            rows += throughput_rows(sanitizer, [_round(program) for _ in range(ROUNDS)])
     return {"rows": rows}
 
 
-def throughput_rows(sanitizer: str, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """From Google Benchmark's aggregates. It appends how it measured ("/real_time") to a benchmark's name."""
-    rates: dict[str, dict[str, float]] = {"median": {}, "cv": {}}
-    for run in sorted(runs, key=lambda run: run["family_index"]):  # as registered, not as drawn
-        if run["aggregate_name"] in rates:
-            rates[run["aggregate_name"]]["/".join(run["run_name"].split("/")[:3])] = run["items_per_second"]
+def _round(program: Path) -> dict[str, float]:
+    command = targets.command(program, "--benchmark_format=json")
+    answer = children.call(command, capture_output=True, env=targets.environment({}))
+    try:
+        runs = json.loads(answer.stdout)["benchmarks"]
+        # Google Benchmark appends how it measured ("/real_time") to the name.
+        return {"/".join(run["name"].split("/")[:3]): run["items_per_second"] for run in runs if "items_per_second" in run}
+    except (ValueError, KeyError) as error:
+        raise Failure(f"{program} gave no result (exit {answer.returncode}): {answer.stderr.strip()[-300:]}") from error
+
+
+def throughput_rows(sanitizer: str, rounds: list[dict[str, float]]) -> list[dict[str, Any]]:
+    """A row's rate is the median of its rounds, and so is the rate of what stands beside it."""
+    rates = {name: sorted(one[name] for one in rounds if name in one) for name in rounds[0]}
     rows = []
-    for name, rate in rates["median"].items():
+    for name, measured in rates.items():
         target, carrier, granularity = name.split("/")
         if carrier == "baseline":
             continue
-        baseline = rates["median"].get(f"{target}/baseline/{granularity}") or rates["median"].get(f"{target}/baseline/op")
-        spread = round(100 * rates["cv"][name])
-        values = (target, sanitizer, carrier, granularity, round(rate), spread, round(baseline) if baseline else None)
-        rows.append(dict(zip(_ROW_KEYS, values, strict=True)))
+        baseline = rates.get(f"{target}/baseline/{granularity}") or rates.get(f"{target}/baseline/op")
+        values = (target, sanitizer, carrier, granularity, round(statistics.median(measured)))
+        spread = (round(measured[0]), round(measured[-1]))
+        rows.append(dict(zip(_ROW_KEYS, (*values, *spread, round(statistics.median(baseline)) if baseline else None), strict=True)))
     return rows
 
 
 def throughput_text(result: dict[str, Any]) -> str:
-    headings = ["target", "sanitizer", "carrier", "points", "per second", "spread %", "threads anew", "factor"]
+    headings = ["target", "sanitizer", "carrier", "points", "per second", "slowest", "fastest", "threads anew", "factor"]
     rows = []
     for row in result["rows"]:
         base = row["baseline_per_second"]
         rows.append([*(row[key] for key in _ROW_KEYS), f"{row['per_second'] / base:.1f}" if base else "-"])
-    return render(headings, rows) + "\nMedians of five measurements; the spread is their standard deviation."
+    return render(headings, rows) + f"\nMedians of {ROUNDS} rounds, and the slowest and fastest of them."
 
 
 # --- replay ---

@@ -125,7 +125,7 @@ def check_twin(twin: str) -> None:
         return
     known = sorted({name for target in built().values() for name in target.twin_names()})
     if twin not in known:
-        raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list' shows them.")
+        raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list TARGET' shows those of one.")
 
 
 def check(binary: Path, choices: Choices) -> None:

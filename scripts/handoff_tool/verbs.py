@@ -99,11 +99,12 @@ def _sanitizers(args: argparse.Namespace) -> list[str]:
 
 def list_targets(args: argparse.Namespace, cache: Cache) -> int:
     """Without a name it builds nothing: whoever asks what there is should not wait for minutes."""
-    lacking = [name for name in dict.fromkeys(map(targets.choose_target, args.names)) if name not in targets.built()]
+    everything = targets.built()
+    lacking = [name for name in dict.fromkeys(map(targets.choose_target, args.names)) if name not in everything]
     if lacking:
         setups.ensure(cache)
         builds.build(cache, interpreter.SANITIZERS[0], lacking, Progress(1, cache.logs))
-    everything = targets.built()
+        everything = targets.built()
     if not args.names:
         everything = {name: everything.get(name, targets.Target(name)) for name in sorted({*targets.declared(), *everything})}
     chosen = {name: everything[targets.choose_target(name, list(everything))] for name in args.names} or everything

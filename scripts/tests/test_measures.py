@@ -10,16 +10,14 @@ from tests.support import World
 
 class Throughput(unittest.TestCase):
     def test_each_row_stands_beside_its_baseline(self) -> None:
-        medians = {"exchange/fiber/op": 1000.4, "exchange/fiber/access": 500.0, "exchange/baseline/op": 10.0}
-        runs = [
-            {"run_name": f"{name}/real_time", "family_index": index, "aggregate_name": aggregate, "items_per_second": value}
-            for index, (name, median) in reversed(list(enumerate(medians.items())))
-            for aggregate, value in (("mean", 1.0), ("median", median), ("cv", 0.054))
+        rounds = [
+            {"exchange/fiber/op": 1000.4 + shift, "exchange/fiber/access": 500.0, "exchange/baseline/op": 10.0 + shift}
+            for shift in (0.0, 5.0, -5.0)
         ]
-        rows = bench.throughput_rows("thread", runs)
+        rows = bench.throughput_rows("thread", rounds)
         self.assertEqual(
-            [("op", 1000, 5, 10), ("access", 500, 5, 10)],
-            [(r["granularity"], r["per_second"], r["spread_percent"], r["baseline_per_second"]) for r in rows],
+            [("op", 1000, 995, 1005, 10), ("access", 500, 500, 500, 10)],
+            [tuple(r[key] for key in ("granularity", "per_second", "slowest", "fastest", "baseline_per_second")) for r in rows],
         )
         self.assertIn("100.0", bench.throughput_text({"rows": rows}))
 
