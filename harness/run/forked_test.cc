@@ -137,12 +137,18 @@ TEST(ForkedTest, WhatIsLeftRunningGoesWithTheRun) {
     oracle::Fail("left-running", "", "%d", child);
   });
   ASSERT_EQ(outcome.kind, "left-running");
-  std::ifstream stat("/proc/" + outcome.detail + "/stat");
-  std::string number;
-  std::string name;
-  std::string state = "gone";
-  stat >> number >> name >> state;
-  EXPECT_TRUE(state == "gone" || state == "Z" || state == "X") << state;
+  // It is killed by then, and ends when the kernel gets round to it.
+  const auto state = [&outcome] {
+    std::ifstream stat("/proc/" + outcome.detail + "/stat");
+    std::string number;
+    std::string name;
+    std::string letter = "gone";
+    stat >> number >> name >> letter;
+    return letter;
+  };
+  const auto is_over = [&state] { return state() == "gone" || state() == "Z" || state() == "X"; };
+  for (int i = 0; i < kLimit * 1000 && !is_over(); ++i) usleep(1000);
+  EXPECT_TRUE(is_over()) << state();
 }
 
 }  // namespace
