@@ -10,14 +10,22 @@
 #include "harness/schedule/state.h"
 
 namespace handoff::schedule {
-namespace {
 
 // What a carrier that is handed the baton between executions is to do.
 enum class Command : std::uint8_t { kRun, kFinish, kFree };
-Command command = Command::kRun;
 
-// The OS thread on which a carrier's Start or Finish runs; 0: none.
-long errand_thread = 0;
+// What driver and carriers tell each other, each before it gives a word below. With external linkage, though nobody else uses it:
+// of a variable that only this file can name GCC 12 concludes from Await's stores that Await leaves it alone, acquire or not, and
+// reads it before the wait (ipa-reference).
+Command command = Command::kRun;
+long errand_thread = 0;        // the OS thread on which a carrier's Start or Finish runs; 0: none
+Fiber* host_next = nullptr;    // whom the host goes on with
+Fiber* fibers[kMaxThreads];    // owned by fiber.cc; null until made
+bool on_fibers = false;        // this execution's carrier
+long thread_ids[kMaxThreads];  // the kernel's, of OS threads; 0 where there is none
+ThreadSet to_finish = 0;       // those that have yet to begin to finish, in this round
+
+namespace {
 
 char start_edge;
 char end_edge;
@@ -28,11 +36,8 @@ std::uint32_t go[kMaxThreads];
 std::uint32_t created_go[kMaxControlled];
 std::uint32_t host_go;
 std::uint32_t driver_go;
-Fiber* host_next = nullptr;  // whom the host goes on with
 
-Fiber* fibers[kMaxThreads];  // owned by fiber.cc; null until made
 bool threads_made[kMaxThreads];
-bool on_fibers = false;  // this execution's carrier
 
 // Strategy `free`: threads that have not yet arrived at the gate, and those that have not yet ended.
 std::uint32_t to_arrive;
@@ -73,8 +78,6 @@ void RunControlled(int id) {
   Leave(id);
 }
 
-ThreadSet to_finish = 0;  // those that have yet to begin, in this round
-
 // Hands on to the next that has to finish, or back to the driver: a round of n takes n + 1 hand-overs, not 2 n.
 void PassFinish() {
   if (to_finish == 0) {
@@ -108,8 +111,7 @@ struct Processors {
 };
 Processors allowed;  // as the process was started
 bool allowed_known = false;
-long thread_ids[kMaxThreads];  // the kernel's, of OS threads; 0 where there is none
-int placed = -1;               // processor that the carriers share; -1: the kernel places them
+int placed = -1;  // processor that the carriers share; -1: the kernel places them
 int runs_since_placed = 0;
 
 void Place(const Processors& processors) {
