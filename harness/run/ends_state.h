@@ -1,6 +1,8 @@
 // Shared by ends.cc, forked.cc, signals.cc and sanitizer_hooks.cc, and by nobody else.
 #pragma once
 
+#include <csignal>
+
 #include "harness/run/ends.h"
 
 namespace handoff {
@@ -22,6 +24,9 @@ struct EndsState {
   std::uint64_t executions = 0;  // begun so far, for the watchdog
 };
 extern EndsState ends;
+
+// What we catch for a process that runs cases, faults aside: what an operation forks gets them back.
+inline constexpr int kCaughtSignals[] = {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT};
 
 long ThreadId();
 long Now();  // monotonic seconds

@@ -35,7 +35,7 @@ void HoldSignals() {
   if (!ends.running) return;
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT}) sigaddset(&ours, signal);
+  for (const int signal : kCaughtSignals) sigaddset(&ours, signal);
   pthread_sigmask(SIG_BLOCK, &ours, &mask_before);
 }
 void LetSignalsIn() {

@@ -265,14 +265,13 @@ void IgnoreInterruption() {
 
 void GiveSignalsBack() {
   static constexpr Handler kOurs[] = {OnInterruption, OnPipe, OnIgnored, OnAlarm, OnStackRequest, OnFatal};
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT}) {
+  const KernelAction by_default = {};
+  for (const int signal : kCaughtSignals) {
     KernelAction action = {};
     RawSyscall(SYS_rt_sigaction, signal, 0, Word(&action), kMaskBytes);
     for (const Handler ours : kOurs) {
-      const KernelAction by_default = {};
-      if (action.handler == reinterpret_cast<std::uintptr_t>(ours)) {
-        RawSyscall(SYS_rt_sigaction, signal, Word(&by_default), 0, kMaskBytes);
-      }
+      if (action.handler != reinterpret_cast<std::uintptr_t>(ours)) continue;
+      RawSyscall(SYS_rt_sigaction, signal, Word(&by_default), 0, kMaskBytes);
     }
   }
 }
