@@ -26,7 +26,8 @@ struct EndsState {
 extern EndsState ends;
 
 // What we catch for a process that runs cases, faults aside: what an operation forks gets them back.
-inline constexpr int kCaughtSignals[] = {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT};
+// Not inline: an inline variable is a weak symbol, which these libraries must not have (weak_symbols.cmake).
+constexpr int kCaughtSignals[] = {SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGURG, SIGABRT};
 
 long ThreadId();
 long Now();  // monotonic seconds
