@@ -40,6 +40,7 @@ std::string WaitText(const TraceStep& step) {
   const std::string_view what = step.what != nullptr ? step.what : "";
   if (what == "ever") return "waits for ever";
   if (what == "sleep") return "sleeps";
+  if (what == "signal") return "waits for a signal";
   if (what == "the end") return "waits for the end of a thread";
   return "waits for " + ObjectText(step);
 }

@@ -18,12 +18,13 @@ enum class Command : std::uint8_t { kRun, kFinish, kFree };
 // of a variable that only this file can name GCC 12 concludes from Await's stores that Await leaves it alone, acquire or not, and
 // reads it before the wait (ipa-reference).
 Command command = Command::kRun;
-long errand_thread = 0;        // the OS thread on which a carrier's Start or Finish runs; 0: none
-Fiber* host_next = nullptr;    // whom the host goes on with
-Fiber* fibers[kMaxThreads];    // owned by fiber.cc; null until made
-bool on_fibers = false;        // this execution's carrier
-long thread_ids[kMaxThreads];  // the kernel's, of OS threads; 0 where there is none
-ThreadSet to_finish = 0;       // those that have yet to begin to finish, in this round
+long errand_thread = 0;          // the OS thread on which a carrier's Start or Finish runs; 0: none
+Fiber* host_next = nullptr;      // whom the host goes on with
+Fiber* fibers[kMaxThreads];      // owned by fiber.cc; null until made
+bool on_fibers = false;          // this execution's carrier
+long thread_ids[kMaxThreads];    // the kernel's, of OS threads; 0 where there is none
+pthread_t handles[kMaxThreads];  // of the same
+ThreadSet to_finish = 0;         // those that have yet to begin to finish, in this round
 
 namespace {
 
@@ -208,12 +209,11 @@ void MakeCarriers(int threads) {
       Release(&start_edge);
       SwitchFiber(fibers[id]);
     } else if (!threads_made[id]) {
-      pthread_t handle;
-      if (pthread_create(&handle, nullptr, ThreadMain, argument) != 0) {
+      if (pthread_create(&handles[id], nullptr, ThreadMain, argument) != 0) {
         Fail(FailureKind::kHarness,
              "expected to create a thread for the program: pthread_create failed; raise the limit of processes");
       }
-      pthread_detach(handle);
+      pthread_detach(handles[id]);
       threads_made[id] = true;
       Await(&driver_go);
     }
@@ -246,6 +246,8 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
     Thread& thread = state.threads[i];
     thread = Thread{};
     thread.fiber = on_fibers ? fibers[i] : nullptr;
+    thread.handle = on_fibers ? 0 : handles[i];
+    thread.kernel_id = on_fibers ? 0 : thread_ids[i];
     state.pending[i] = 0;
     // A thread without operations has ended before it begins: there is nothing to decide about it.
     if (operations[i] > 0) {

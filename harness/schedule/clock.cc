@@ -38,6 +38,8 @@ Nanoseconds Look() {
   return state.now += kLook << (doublings < kMostDoublings ? doublings : kMostDoublings);
 }
 
+bool IsValid(const timespec& time) { return time.tv_nsec >= 0 && time.tv_nsec < kSecond; }
+
 // Limits far in the future are cut, so that sums cannot overflow.
 Nanoseconds Span(time_t seconds, long nanoseconds) {
   constexpr time_t kLongest = 1'000'000'000;
@@ -47,8 +49,12 @@ Nanoseconds Span(time_t seconds, long nanoseconds) {
 
 }  // namespace
 
-Nanoseconds LimitAt(clockid_t clock, const timespec& time) { return Span(time.tv_sec - StartOf(clock), time.tv_nsec); }
-Nanoseconds LimitIn(const timespec& time) { return state.now + Span(time.tv_sec, time.tv_nsec); }
+Nanoseconds LimitAt(clockid_t clock, const timespec& time) {
+  return IsValid(time) ? Span(time.tv_sec - StartOf(clock), time.tv_nsec) : kBadLimit;
+}
+Nanoseconds LimitIn(const timespec& time) {
+  return IsValid(time) && time.tv_sec >= 0 ? state.now + Span(time.tv_sec, time.tv_nsec) : kBadLimit;
+}
 clockid_t GuessClock(const timespec& time) { return time.tv_sec > kBetween ? CLOCK_REALTIME : CLOCK_MONOTONIC; }
 
 }  // namespace handoff::schedule

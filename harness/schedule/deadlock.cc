@@ -163,6 +163,8 @@ const char* WaitName(WaitOn on) {
       return "the end";
     case WaitOn::kSleep:
       return "sleep";
+    case WaitOn::kSignal:
+      return "signal";
     case WaitOn::kForever:
       return "ever";
   }

@@ -61,10 +61,23 @@ Decision Describe(PointKind kind, int current) {
   return d;
 }
 
+// When nobody can run: a thread that waits for a signal may get one from outside (SIGCHLD, say), so it is to ask the kernel. Not
+// a decision, since there is no choice. -1 if there is none.
+int AskKernel() {
+  for (int id = 0; id < state.count; ++id) {
+    Thread& thread = state.threads[id];
+    if (thread.state != ThreadState::kWaiting || thread.waits_on != WaitOn::kSignal) continue;
+    thread.asks_kernel = true;
+    SetReady(id);
+    return id;
+  }
+  return -1;
+}
+
 // Asks the strategy who runs next and notes the answer; -1 if nobody can.
 int Decide(PointKind kind, int current) {
   const Decision d = Describe(kind, current);
-  if ((d.ready | d.timed) == 0) return -1;
+  if ((d.ready | d.timed) == 0) return AskKernel();
   const int next = state.strategy->Choose(d);
   if (next < 0 || !Has(d.ready | d.timed, next)) Fail(FailureKind::kHarness, "a strategy chose a thread that cannot run");
   ++state.record.decisions;
@@ -295,6 +308,7 @@ void Point(PointKind kind, const void* object, const char* what) {
   }
   state.pending[id] = 0;
   Arm();
+  if (thread.signals != 0) DeliverSignals();
 }
 
 bool Block(const void* object, WaitOn on, Nanoseconds limit) {
@@ -308,6 +322,7 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   thread.waits_on = on;
   thread.object = object;
   thread.signalled = false;
+  thread.interruption = Interruption::kNone;
   SetWaiting(id, limit);
   thread.wait_ticket = ++state.tickets;
   AddStep({.kind = StepKind::kWait,
@@ -318,14 +333,16 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   const int next = Decide(PointKind::kWait, id);
   if (next < 0) FailDeadlock(id);
   MoveTo(id, next);
-  thread.timeouts = thread.signalled || on == WaitOn::kSleep ? 0 : thread.timeouts + 1;
+  const bool woken = thread.signalled || thread.interruption != Interruption::kNone;
+  thread.timeouts = woken || on == WaitOn::kSleep ? 0 : thread.timeouts + 1;
   thread.polls_on = on;
   thread.polled = object;
   thread.waits_on = WaitOn::kNothing;
   thread.object = nullptr;
   thread.limit = kNoLimit;
   Arm();
-  return thread.signalled;
+  if (thread.signals != 0) DeliverSignals();
+  return woken;
 }
 
 Thread* OldestWaiter(const void* object, std::uint32_t channels) {
@@ -338,6 +355,13 @@ Thread* OldestWaiter(const void* object, std::uint32_t channels) {
   return oldest;
 }
 
+// Somebody has become ready: if there was nobody to switch to, there is now, and the next point may be far.
+static void ArmAgain() {
+  if (state.armed == 0 || !state.armed_alone) return;
+  Disarm();
+  Arm();
+}
+
 int Wake(const void* object, int how_many, std::uint32_t channels) {
   int woken = 0;
   for (; woken < how_many; ++woken) {
@@ -346,12 +370,17 @@ int Wake(const void* object, int how_many, std::uint32_t channels) {
     SetReady(static_cast<int>(oldest - state.threads));
     oldest->signalled = true;
   }
-  // From here on there is somebody to switch to, and the next point may be far.
-  if (woken > 0 && state.armed != 0 && state.armed_alone) {
-    Disarm();
-    Arm();
-  }
+  if (woken > 0) ArmAgain();
   return woken;
+}
+
+void SendSignal(int id, int signal) {
+  Thread& thread = state.threads[id];
+  thread.signals |= 1ULL << (signal - 1);
+  if (thread.state != ThreadState::kWaiting) return;
+  thread.interruption = Interruption::kSent;
+  SetReady(id);
+  ArmAgain();
 }
 
 // When all numbers are given out, that of a created thread which has ended is used again; a late join of that one need not wait.
@@ -450,6 +479,7 @@ void RunOperations(int id) {
   Thread& thread = state.threads[id];
   const int count = state.operations[id];
   Arm();
+  if (thread.signals != 0) DeliverSignals();
   for (int k = 0; k < count; ++k) {
     AddStep({.kind = StepKind::kBegin, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
     state.body->operation(state.body->context, id, k);

@@ -35,6 +35,7 @@ enum class WaitOn : std::uint8_t {
   kFutex,
   kJoin,
   kSleep,
+  kSignal,
   kForever,
 };
 const char* WaitName(WaitOn on);
@@ -42,17 +43,29 @@ const char* WaitName(WaitOn on);
 // Time of an execution, in nanoseconds since its start. It is the scheduler's own (clock.cc): no verdict depends on real time.
 using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kNoLimit = -1;
+inline constexpr Nanoseconds kBadLimit = -2;  // of a caller whose nanoseconds are none: EINVAL, where it would wait
 
 // A futex's waiters may say which wakes they hear (FUTEX_WAIT_BITSET); all other waits hear all.
 inline constexpr std::uint32_t kAllChannels = FUTEX_BITSET_MATCH_ANY;
+
+// What became of the last wait because of signals that another thread of the run sent: who waits looks again, and may have to end
+// with EINTR.
+enum class Interruption : std::uint8_t {
+  kNone,
+  kSent,      // no handler has run: it is blocked or ignored
+  kRestarts,  // its handler has run, installed with SA_RESTART
+  kHandled,   // it has, without
+};
 
 enum class ThreadState : std::uint8_t { kAbsent, kReady, kWaiting, kDone };
 
 struct Thread {
   ThreadState state = ThreadState::kAbsent;
-  bool signalled = false;  // the last wait ended because of a Wake, not of its time limit
-  bool created = false;    // by a controlled thread, inside the run
-  bool parked = false;     // in the middle of its operations: it can be asked where it stands
+  bool signalled = false;    // the last wait ended because of a Wake, not of its time limit
+  bool created = false;      // by a controlled thread, inside the run
+  bool parked = false;       // in the middle of its operations: it can be asked where it stands
+  bool asks_kernel = false;  // it waits for a signal, and nobody is left who could send one: outsiders can
+  Interruption interruption = Interruption::kNone;
   WaitOn waits_on = WaitOn::kNothing;
   std::uint16_t paused = 0;               // depth of Pause
   const void* object = nullptr;           // waited for; identity only
@@ -67,8 +80,11 @@ struct Thread {
   std::uint32_t unbroken = 0;             // of those, since the last switch or spin
   std::uint64_t enrolment = 0;            // of a created one: a ticket, by which two bearers of one number are told apart
   Position at;
-  Fiber* fiber = nullptr;    // owned by fibers.cc; null if the thread has an OS thread of its own
-  unsigned long handle = 0;  // pthread_t, for join; valid if `created`
+  Fiber* fiber = nullptr;     // owned by fibers.cc; null if the thread has an OS thread of its own
+  unsigned long handle = 0;   // pthread_t; 0 if the thread is a fiber
+  long kernel_id = 0;         // 0 until a created one has run
+  std::uint64_t signals = 0;  // sent by the others and not delivered: bit N - 1 for signal N
+  std::uint64_t awaited = 0;  // by sigwait and its like, in the same bits
 };
 
 struct State {
@@ -123,6 +139,14 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit);
 int Wake(const void* object, int how_many, std::uint32_t channels = kAllChannels);
 // Who waits for `object` longest; null if nobody does.
 Thread* OldestWaiter(const void* object, std::uint32_t channels = kAllChannels);
+// Another thread of the run sends `thread` this signal: it is delivered when that one has the baton (waits_signal.cc). Ends a
+// wait, which has to be begun again if no wake has come in between.
+void SendSignal(int thread, int signal);
+// On the thread that they were sent to, with the baton: runs the handlers.
+void DeliverSignals();
+// Whether a wait with this limit that a signal has interrupted ends with EINTR. Without a limit SA_RESTART begins it again
+// (signal(7)).
+bool EndsWait(Interruption interruption, Nanoseconds limit);
 // A new thread of this execution, ready to run; its number.
 int Enroll();
 // The calling thread has ended: passes the baton on. The caller must not touch the state afterwards.

@@ -28,8 +28,10 @@ namespace {
 // There is no point between the unlock and the wait, so both are one step, as the standard wants it.
 int WaitCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanoseconds limit) {
   Point(PointKind::kSync, condition, limit != kNoLimit ? "pthread_cond_timedwait" : "pthread_cond_wait");
+  if (limit == kBadLimit) return EINVAL;
   const int unlocked = UnlockMutex(mutex);
   if (unlocked != 0) return unlocked;
+  // A signal of another thread ends it like a wake, which the standard allows and correct callers expect.
   const bool signalled = Block(condition, WaitOn::kCondition, limit);
   // EOWNERDEAD, say: what the next owner of a robust mutex has to hear.
   if (const int locked = LockMutex(mutex, kNoLimit); locked != 0) return locked;
@@ -41,10 +43,17 @@ int WaitSemaphore(sem_t* semaphore, Nanoseconds limit) {
   for (;;) {
     if (Real_sem_trywait()(semaphore) == 0) return 0;
     if (errno != EAGAIN) return -1;
-    if (!Block(semaphore, WaitOn::kSemaphore, limit) && limit != kNoLimit) {
+    const bool woken = limit != kBadLimit && Block(semaphore, WaitOn::kSemaphore, limit);
+    if (limit == kBadLimit) {
+      errno = EINVAL;
+    } else if (!woken && limit != kNoLimit) {
       errno = ETIMEDOUT;
-      return -1;
+    } else if (EndsWait(state.threads[Self()].interruption, limit)) {
+      errno = EINTR;
+    } else {
+      continue;
     }
+    return -1;
   }
 }
 
@@ -52,6 +61,7 @@ int WaitSemaphore(sem_t* semaphore, Nanoseconds limit) {
 struct BarrierState {
   const pthread_barrier_t* barrier;
   unsigned waiting;
+  unsigned opened;  // how often, whichever barrier it was
 };
 constexpr int kMaxBarriers = 32;
 BarrierState barriers[kMaxBarriers];
@@ -78,10 +88,12 @@ int WaitBarrier(pthread_barrier_t* barrier) {
   const bool last = entry->waiting + 1 == BarrierCount(barrier);
   if (last) {
     entry->waiting = 0;
+    ++entry->opened;
     Wake(barrier, kMaxControlled);
   } else {
     ++entry->waiting;
-    Block(barrier, WaitOn::kBarrier, kNoLimit);
+    const unsigned opened = entry->opened;
+    while (entry->opened == opened) Block(barrier, WaitOn::kBarrier, kNoLimit);
   }
   Acquire(reinterpret_cast<char*>(barrier));
   return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;

@@ -1,9 +1,7 @@
-// syscall(SYS_futex, ...), on which std::atomic::wait of libstdc++ and libc++ stands, and giving the processor up: sched_yield,
-// sleeps.
-#include <poll.h>
+// syscall(): futexes, on which std::atomic::wait of libstdc++ and libc++ stands, and by their numbers some other calls that we
+// stand in for.
 #include <sched.h>
-#include <sys/select.h>
-#include <threads.h>
+#include <signal.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdarg>
@@ -13,11 +11,6 @@
 #include "harness/schedule/real.h"
 #include "harness/schedule/state.h"
 #include "harness/schedule/waits.h"
-
-HANDOFF_REAL(poll)
-HANDOFF_REAL(ppoll)
-HANDOFF_REAL(select)
-HANDOFF_REAL(pselect)
 
 namespace handoff::schedule {
 namespace {
@@ -29,15 +22,18 @@ long WithErrno(long result) {
 }
 
 long WaitFutex(const std::uint32_t* word, std::uint32_t expected, Nanoseconds limit, std::uint32_t channels) {
-  if (channels == 0) return -EINVAL;
+  if (channels == 0 || limit == kBadLimit) return -EINVAL;
   Point(PointKind::kSync, word, "futex wait");
-  // Nobody else runs between this check and the wait: the two are one step, as in the kernel.
-  if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected) return -EAGAIN;
   Thread& thread = state.threads[Self()];
-  thread.channels = channels;
-  const bool woken = Block(word, WaitOn::kFutex, limit);
-  thread.channels = kAllChannels;
-  return woken || limit == kNoLimit ? 0 : -ETIMEDOUT;
+  for (;;) {
+    // Nobody else runs between this check and the wait: the two are one step, as in the kernel.
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected) return -EAGAIN;
+    thread.channels = channels;
+    const bool woken = Block(word, WaitOn::kFutex, limit);
+    thread.channels = kAllChannels;
+    if (thread.interruption == Interruption::kNone) return woken || limit == kNoLimit ? 0 : -ETIMEDOUT;
+    if (EndsWait(thread.interruption, limit)) return -EINTR;
+  }
 }
 
 long WakeFutex(const std::uint32_t* word, int count, std::uint32_t channels) {
@@ -98,16 +94,6 @@ long Futex(const long* a) {
                       command == FUTEX_CMP_REQUEUE ? &last : nullptr);
 }
 
-void Sleep(Nanoseconds limit, const char* what) {
-  const Thread& thread = state.threads[Self()];
-  Point(PointKind::kYield, nullptr, what);
-  Block(&thread.limit, WaitOn::kSleep, limit);  // nobody wakes it: it ends when somebody chooses it
-}
-
-long RealSleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
-  return RawSyscall(SYS_clock_nanosleep, clock, flags, Word(time), Word(left));
-}
-
 }  // namespace
 }  // namespace handoff::schedule
 
@@ -130,62 +116,9 @@ long syscall(long number, ...) noexcept {
       return WithErrno(
           -clock_nanosleep(clock, static_cast<int>(a[1]), reinterpret_cast<timespec*>(a[2]), reinterpret_cast<timespec*>(a[3])));
     }
+    if (number == SYS_tgkill) return tgkill(static_cast<pid_t>(a[0]), static_cast<pid_t>(a[1]), static_cast<int>(a[2]));
   }
   return WithErrno(RawSyscall(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-}
-
-int sched_yield() noexcept {
-  if (Controlled() < 0) return static_cast<int>(WithErrno(RawSyscall(SYS_sched_yield)));
-  Point(PointKind::kYield, nullptr, "sched_yield");
-  return 0;
-}
-
-int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
-  if (Controlled() < 0) return static_cast<int>(-RealSleep(clock, flags, time, left));
-  Sleep((flags & TIMER_ABSTIME) != 0 ? LimitAt(clock, *time) : LimitIn(*time), "clock_nanosleep");
-  return 0;
-}
-int nanosleep(const timespec* time, timespec* left) {
-  if (Controlled() < 0) return static_cast<int>(WithErrno(RealSleep(CLOCK_REALTIME, 0, time, left)));
-  Sleep(LimitIn(*time), "nanosleep");
-  return 0;
-}
-int usleep(useconds_t microseconds) {
-  const timespec time = {static_cast<time_t>(microseconds / 1'000'000), static_cast<long>(microseconds % 1'000'000) * 1000};
-  return nanosleep(&time, nullptr);
-}
-unsigned sleep(unsigned seconds) {
-  timespec time = {static_cast<time_t>(seconds), 0};
-  return nanosleep(&time, &time) == 0 ? 0 : static_cast<unsigned>(time.tv_sec);
-}
-// C11's, which libc does not send through the two above.
-int thrd_sleep(const timespec* time, timespec* left) {
-  const int error = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
-  if (error == EINTR) return -1;
-  return error == 0 ? 0 : -2;
-}
-void thrd_yield() { sched_yield(); }
-
-// With nothing to look at these are sleeps. A wait for a descriptor is the kernel's.
-int poll(pollfd* descriptors, nfds_t count, int milliseconds) {
-  if (Controlled() < 0 || count != 0 || milliseconds < 0) return Real_poll()(descriptors, count, milliseconds);
-  Sleep(LimitIn({.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L}), "poll");
-  return 0;
-}
-int ppoll(pollfd* descriptors, nfds_t count, const timespec* time, const sigset_t* mask) {
-  if (Controlled() < 0 || count != 0 || time == nullptr) return Real_ppoll()(descriptors, count, time, mask);
-  Sleep(LimitIn(*time), "ppoll");
-  return 0;
-}
-int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* time) {
-  if (Controlled() < 0 || count != 0 || time == nullptr) return Real_select()(count, read, write, except, time);
-  Sleep(LimitIn({.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000}), "select");
-  return 0;
-}
-int pselect(int count, fd_set* read, fd_set* write, fd_set* except, const timespec* time, const sigset_t* mask) {
-  if (Controlled() < 0 || count != 0 || time == nullptr) return Real_pselect()(count, read, write, except, time, mask);
-  Sleep(LimitIn(*time), "pselect");
-  return 0;
 }
 
 }  // extern "C"

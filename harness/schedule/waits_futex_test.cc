@@ -14,6 +14,7 @@
 #include <ctime>
 #include <thread>
 
+#include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/waits_for_test.h"
 
 namespace handoff::schedule {
@@ -108,10 +109,11 @@ TEST_P(WaitsTest, EachWayToSleepLetsTheOthersGoOn) {
   RunAll({{sleep}, {[] { done = true; }}}, [] { done = false; }, kNothing);
 }
 
-// Its handler runs where the thread is parked, though another one has the baton: what it calls must not be scheduled.
+// Of a signal from outside the schedule: the handler runs where the thread is parked, though another one has the baton, and what
+// it calls must not be scheduled.
 TEST_P(WaitsTest, AHandlerOnAParkedThreadTakesNoTurn) {
   static std::atomic<int> handled;
-  static pthread_t parked;
+  static std::atomic<long> parked;
   static std::atomic<bool> ready;
   static std::atomic<bool> go;
   struct sigaction action = {};
@@ -123,7 +125,7 @@ TEST_P(WaitsTest, AHandlerOnAParkedThreadTakesNoTurn) {
   ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
   const auto park = [] {
     std::thread created([] {
-      parked = pthread_self();
+      parked = RawSyscall(SYS_gettid);
       ready = true;
       while (!go) std::this_thread::yield();
     });
@@ -131,7 +133,7 @@ TEST_P(WaitsTest, AHandlerOnAParkedThreadTakesNoTurn) {
   };
   const auto signal = [] {
     while (!ready) std::this_thread::yield();
-    pthread_kill(parked, SIGUSR1);
+    RawSyscall(SYS_tgkill, RawSyscall(SYS_getpid), parked, SIGUSR1);
     for (int i = 0; i < 10; ++i) std::this_thread::yield();
     go = true;
   };

@@ -76,6 +76,7 @@ int LockMutex(pthread_mutex_t* mutex, Nanoseconds limit) {
     const Owner* owner = FindOwner(mutex);
     const bool mine = owner != nullptr && owner->thread == Self();
     if (mine ? MayRelock(mutex) : owner == nullptr && IsFree(mutex)) return LockReal(mutex);
+    if (limit == kBadLimit) return EINVAL;
     if (!Block(mutex, WaitOn::kMutex, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
 }

@@ -43,6 +43,12 @@ bool CanTake(const pthread_rwlock_t* lock, WaitOn side) {
   return !PrefersWriters(lock) || !HasWaitingWriter(lock);
 }
 
+// Whoever writes must not ask again; glibc tells it so.
+bool WritesSelf(const pthread_rwlock_t* lock) {
+  const Owner* owner = FindOwner(lock);
+  return owner != nullptr && owner->kind == WaitOn::kWriteLock && owner->thread == Self();
+}
+
 // The try variants cannot block, and unlike a mutex's they lose nothing: TSan has no lock order for the side that tries, but a
 // wait that we model is a deadlock finding of our own.
 int TryReal(pthread_rwlock_t* lock, WaitOn side) {
@@ -53,7 +59,9 @@ int TryReal(pthread_rwlock_t* lock, WaitOn side) {
 
 int Take(pthread_rwlock_t* lock, WaitOn side, Nanoseconds limit, const char* what) {
   Point(PointKind::kSync, lock, what);
+  if (limit == kBadLimit) return EINVAL;
   for (;;) {
+    if (WritesSelf(lock)) return EDEADLK;
     const int result = CanTake(lock, side) ? TryReal(lock, side) : EBUSY;
     if (result != EBUSY) return result;
     if (!Block(lock, side, limit) && limit != kNoLimit) {

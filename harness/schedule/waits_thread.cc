@@ -14,6 +14,7 @@ HANDOFF_REAL(pthread_create)
 HANDOFF_REAL(pthread_join)
 HANDOFF_REAL(pthread_tryjoin_np)
 HANDOFF_REAL(pthread_timedjoin_np)
+HANDOFF_REAL(pthread_clockjoin_np)
 HANDOFF_REAL(pthread_exit)
 HANDOFF_REAL(pause)
 
@@ -57,7 +58,9 @@ void* CreatedMain(void* argument) {
   EnsureSignalStack(id);
   SetSelf(id);
   pthread_setspecific(leave_key, reinterpret_cast<void*>(std::uintptr_t{1}));
+  state.threads[id].kernel_id = RawSyscall(SYS_gettid);
   Arm();
+  if (state.threads[id].signals != 0) DeliverSignals();
   return birth.routine(birth.argument);
 }
 
@@ -89,6 +92,7 @@ int Join(const Created& created, pthread_t handle, void** result, Nanoseconds li
   const void* object = &state.threads[created.id];
   Point(PointKind::kSync, object, what);
   while (!created.HasEnded()) {
+    if (limit == kBadLimit) return EINVAL;
     if (!Block(object, WaitOn::kJoin, limit) && limit != kNoLimit) return ETIMEDOUT;
   }
   return Real_pthread_join()(handle, result);
@@ -150,6 +154,14 @@ int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit)
   return Join(created, handle, result, until, "pthread_timedjoin_np");
 }
 
+int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t clock, const timespec* limit) {
+  const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
+  if (created.id < 0) return Real_pthread_clockjoin_np()(handle, result, clock, limit);
+  const CallerFrame frame(__builtin_return_address(0));
+  const Nanoseconds until = limit != nullptr ? LimitAt(clock, *limit) : kNoLimit;
+  return Join(created, handle, result, until, "pthread_clockjoin_np");
+}
+
 int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
   const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
   if (created.id < 0) return Real_pthread_tryjoin_np()(handle, result);
@@ -174,7 +186,10 @@ void pthread_exit(void* result) {
 int pause() {
   if (Controlled() < 0) return Real_pause()();
   if (state.threads[Self()].created) PauseForEver(Self());
-  Block(&state.threads[Self()].waits_on, WaitOn::kForever, kNoLimit);
+  const Thread& thread = state.threads[Self()];
+  do {
+    Block(&thread.waits_on, WaitOn::kForever, kNoLimit);
+  } while (thread.interruption == Interruption::kSent);
   errno = EINTR;
   return -1;
 }
