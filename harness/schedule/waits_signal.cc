@@ -50,40 +50,51 @@ Interruption EffectOf(int signal) {
   return (action.sa_flags & SA_RESTART) != 0 ? Interruption::kRestarts : Interruption::kHandled;
 }
 
-// Whether a signal to this thread of the run waits for its turn. Not the caller, which has it, nor who has ended or pauses for
-// ever, outside of the schedule.
-bool Receives(int id) {
+bool HasEnded(const Thread& thread) { return thread.state == ThreadState::kAbsent || thread.state == ThreadState::kDone; }
+
+// Whether signals to this thread of the run are ours to deliver. Not to the caller, which has the baton, nor to a created one
+// that has ended or pauses for ever, outside of the schedule. One of the program's that has ended is: its carrier waits for the
+// next run.
+bool IsOurs(int id) {
   const Thread& thread = state.threads[id];
-  if (id == Self() || thread.state == ThreadState::kAbsent || thread.state == ThreadState::kDone) return false;
-  return !thread.created || thread.waits_on != WaitOn::kForever;
+  return id != Self() && (!thread.created || (!HasEnded(thread) && thread.waits_on != WaitOn::kForever));
 }
 
-// -1: not a thread of the run, or one that does not wait for its turn. Fibers share the handle and the number of one OS thread.
+// -1: whoever it is, the kernel delivers. Fibers share the handle and the number of one OS thread.
 int FindHandle(pthread_t handle) {
   for (int id = 0; id < state.count; ++id) {
     const Thread& thread = state.threads[id];
-    if (Receives(id) && thread.handle != 0 && pthread_equal(thread.handle, handle) != 0) return id;
+    if (IsOurs(id) && thread.handle != 0 && pthread_equal(thread.handle, handle) != 0) return id;
   }
   return -1;
 }
 int FindKernelId(long kernel_id) {
   for (int id = 0; id < state.count; ++id) {
-    if (Receives(id) && state.threads[id].kernel_id == kernel_id) return id;
+    if (IsOurs(id) && state.threads[id].kernel_id == kernel_id) return id;
   }
   return -1;
 }
 int FindAwaiting(int signal) {
   for (int id = 0; id < state.count; ++id) {
-    if (Receives(id) && (state.threads[id].awaited & Bit(signal)) != 0) return id;
+    if (IsOurs(id) && (state.threads[id].awaited & Bit(signal)) != 0) return id;
   }
   return -1;
 }
 
-// A point, then the signal: 0. The receiver may have ended at the point, and its handle be gone: nobody hears it then.
-int Send(int id, int signal, const char* what) {
-  Point(PointKind::kSync, &state.threads[id], what);
-  if (Receives(id)) SendSignal(id, signal);
-  return 0;
+// A point, then the signal; false if the receiver has ended, then or before.
+bool Send(int id, int signal, const char* what) {
+  const Thread& thread = state.threads[id];
+  const std::uint64_t enrolment = thread.enrolment;
+  Point(PointKind::kSync, &thread, what);
+  if (HasEnded(thread) || !IsOurs(id) || thread.enrolment != enrolment) return false;
+  SendSignal(id, signal);
+  return true;
+}
+
+int MinusOne(int error) {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
 }
 
 // As sigtimedwait. What the others send becomes pending when the caller has the baton, since it blocks it: then the kernel has
@@ -145,26 +156,22 @@ int pthread_kill(pthread_t handle, int signal) noexcept {
   const int id = Controlled() >= 0 && IsSignal(signal) ? FindHandle(handle) : -1;
   if (id < 0) return Real_pthread_kill()(handle, signal);
   const CallerFrame frame(__builtin_return_address(0));
-  return Send(id, signal, "pthread_kill");
+  Send(id, signal, "pthread_kill");
+  return 0;  // to one that has ended as well (glibc since 2.34)
 }
 
 int tgkill(pid_t process, pid_t thread, int signal) {
   const int id = Controlled() >= 0 && IsSignal(signal) && process == getpid() ? FindKernelId(thread) : -1;
-  if (id < 0) {
-    const long error = RawSyscall(SYS_tgkill, process, thread, signal);
-    if (error == 0) return 0;
-    errno = static_cast<int>(-error);
-    return -1;
-  }
+  if (id < 0) return MinusOne(static_cast<int>(-RawSyscall(SYS_tgkill, process, thread, signal)));
   const CallerFrame frame(__builtin_return_address(0));
-  return Send(id, signal, "tgkill");
+  return MinusOne(Send(id, signal, "tgkill") ? 0 : ESRCH);
 }
 
 // To the process: any of its threads may get it. The kernel would prefer the main thread, which is not the program's.
 int kill(pid_t process, int signal) noexcept {
   if (Controlled() < 0 || !IsSignal(signal) || process != getpid()) return Real_kill()(process, signal);
   const CallerFrame frame(__builtin_return_address(0));
-  if (const int id = FindAwaiting(signal); id >= 0) return Send(id, signal, "kill");
+  if (const int id = FindAwaiting(signal); id >= 0) return MinusOne(Send(id, signal, "kill") ? 0 : ESRCH);
   if (EffectOf(signal) == Interruption::kSent) return Real_kill()(process, signal);
   return Real_pthread_kill()(pthread_self(), signal);
 }

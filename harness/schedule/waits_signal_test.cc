@@ -323,6 +323,31 @@ TEST_P(SignalTest, ComesFromOutside) {
   }
 }
 
+// The carrier of a thread that has ended waits for the next run: nothing is to happen there.
+TEST_P(SignalTest, NobodyHearsItInTheEnd) {
+  if (GetParam() == Carrier::kFiber) GTEST_SKIP() << "fibers share one OS thread";
+  static std::atomic<unsigned long> handle;
+  static std::atomic<long> id;
+  Install(0);
+  const auto end = [] {
+    id = syscall(SYS_gettid);
+    handle = pthread_self();
+  };
+  const auto send = [] {
+    while (handle == 0) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();  // whatever the schedule, it has ended
+    EXPECT_EQ(pthread_kill(handle, SIGUSR1), 0);
+    EXPECT_EQ(tgkill(getpid(), static_cast<pid_t>(id.load()), SIGUSR1), -1);
+    EXPECT_EQ(errno, ESRCH);
+  };
+  Program program({{end}, {send}});
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    handle = 0;
+    program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
+  }
+  EXPECT_EQ(handled, 0);
+}
+
 // Its own thread is the receiver: pause, on a thread of the program.
 TEST_P(SignalTest, EndsAPause) {
   if (GetParam() == Carrier::kFiber) GTEST_SKIP() << "fibers share one OS thread, so that nobody can signal one of them";
