@@ -42,6 +42,7 @@ class Job:
     repeats: int = 0  # findings whose signature was known
     unconfirmed: int = 0
     found: dict[str, Path] = field(default_factory=dict)  # signature to the folder that keeps it
+    doubtful: dict[str, Path] = field(default_factory=dict)  # the same of what stayed unconfirmed
     error: str = ""
     said: str = ""  # the target's last line before an error
 
@@ -51,6 +52,10 @@ class Job:
             if self.folder and any(self.folder.glob("crash-*")):
                 return "shortening"
         return f"{self.rate:,}/s" if self.rate else "starting"
+
+    def in_doubt(self) -> dict[str, Path]:
+        """What is unconfirmed still: the folder goes when the same is confirmed later, by whatever job."""
+        return {signature: folder for signature, folder in self.doubtful.items() if (folder / findings.REPORT).exists()}
 
     def row(self) -> list[object]:
         rate = int(self.executions / self.seconds) if self.seconds > 0 else 0
@@ -233,6 +238,7 @@ class Campaign:
             older.unlink(missing_ok=True)
         if not origin.confirmed:
             job.unconfirmed += 1
+            job.doubtful[origin.signature] = place
         elif origin.signature in job.found:
             job.repeats += 1
         else:
@@ -292,13 +298,21 @@ def exit_code(jobs: list[Job], interrupted: bool) -> int:
 
 def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
     keys = [heading.replace(" ", "_") for heading in HEADINGS]
-    listed = [
-        {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(file)}
-        for job in jobs
-        for signature, folder in job.found.items()
-        for file in findings.case_files(folder)
-    ]
-    return {"rows": [dict(zip(keys, job.row(), strict=True)) for job in jobs], "findings": listed, "interrupted": interrupted}
+
+    def listed(places: Callable[[Job], dict[str, Path]]) -> list[dict[str, str]]:
+        return [
+            {"signature": signature, "target": job.target.name, "sanitizer": job.sanitizer, "file": str(file)}
+            for job in jobs
+            for signature, folder in places(job).items()
+            for file in findings.case_files(folder)
+        ]
+
+    return {
+        "rows": [dict(zip(keys, job.row(), strict=True)) for job in jobs],
+        "findings": listed(lambda job: job.found),
+        "unconfirmed": listed(Job.in_doubt),
+        "interrupted": interrupted,
+    }
 
 
 def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
@@ -306,17 +320,22 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
     for job in jobs:
         lines += [f"{job.target.name} ({job.sanitizer}): {job.said}"] if job.said else []
         for signature, folder in job.found.items():
-            lines += [
-                f"{job.target.name} ({job.sanitizer}): {signature}",
-                f"    read it: {_short(folder / findings.REPORT)}",
-                f"    replay it: {_short(ROOT / 'scripts' / 'handoff')} replay {_short(folder)}",
-            ]
+            lines += _told(job, signature, folder)
+        for signature, folder in job.in_doubt().items():
+            lines += _told(job, f"{signature} (unconfirmed)", folder)
     total = len({folder for job in jobs for folder in job.found.values()})  # both sanitizers may have found the same
-    count = f"{total} finding{'' if total == 1 else 's'}"
+    doubtful = len({folder for job in jobs for folder in job.in_doubt().values()})
+    count = f"{total} finding{'' if total == 1 else 's'}" + (f" and {doubtful} unconfirmed" if doubtful else "")
     ending = f"{'Interrupted' if interrupted else 'Ended'} after {seconds_text(seconds)} with {count}"
-    searched = not total and not any(job.error for job in jobs)
+    searched = not total and not doubtful and not any(job.error for job in jobs)
     lines.append(ending + ("; that nothing was found does not mean that nothing is there." if searched else "."))
     return "\n".join(lines)
+
+
+def _told(job: Job, what: str, folder: Path) -> list[str]:
+    lines = [f"{job.target.name} ({job.sanitizer}): {what}", f"    read it: {_short(folder / findings.REPORT)}"]
+    replay = f"    replay it: {_short(ROOT / 'scripts' / 'handoff')} replay {_short(folder)}"
+    return [*lines, replay] if findings.case_files(folder) else lines
 
 
 def _short(path: Path) -> str:

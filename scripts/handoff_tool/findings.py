@@ -1,5 +1,6 @@
 """What a campaign found: one folder a signature and twin under findings/<target>/, and the way back from a file to its target."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -7,7 +8,8 @@ import os
 import re
 import shutil
 import time
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +70,42 @@ def keep(origin: Origin, case: Path, report: str, root: Path | None = None) -> t
 
     Of two files the one of fewer bytes stays, which is easier to read, and of two of one size the first. But of a file that was
     found before its target was built anew nobody knows whether it still fails: whatever comes replaces it. `seen` counts all.
+    What is confirmed replaces the same unconfirmed.
     """
+    folder, new = _keep(origin, case, report, place_of(origin, root))
+    if origin.confirmed:
+        _remove_unconfirmed(replace(origin, confirmed=False), root)
+    return folder, new
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Makes the folder, for one holder: two jobs of one target may find the same thing at once. Whoever waits while it is removed
+    makes it anew."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = (folder / ".lock").open("w")
+        except FileNotFoundError:
+            continue
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.fstat(lock.fileno()).st_nlink:
+                yield
+                return
+
+
+def _remove_unconfirmed(origin: Origin, root: Path | None) -> None:
     folder = place_of(origin, root)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:  # two jobs of one target may find the same thing at once
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    if folder.is_dir():
+        with _locked(folder):
+            facts = _facts(folder)
+            if all(facts.get(name) == getattr(origin, name) for name in ("target", "twin", "signature")):  # not only its name
+                shutil.rmtree(folder, ignore_errors=True)  # what cannot go stays, and is no loss
+
+
+def _keep(origin: Origin, case: Path, report: str, folder: Path) -> tuple[Path, bool]:
+    with _locked(folder):
         before = _facts(folder)
         known = before.get("twin") == origin.twin
         facts = asdict(origin) | {"build": build_of(origin.target, origin.sanitizer), "found": time.strftime("%Y-%m-%d %H:%M:%S")}

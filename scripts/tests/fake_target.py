@@ -2,6 +2,7 @@
 """Behaves like a libFuzzer target as seen from outside. FAKE_PLAN steers it: words joined by commas.
 
 find:N   the first N fuzzing launches write a crash file and exit 77 (the token alternates between two signatures)
+unconfirmed  what these launches write is not confirmed
 exit:N   a launch that has written one ends with N instead, below 0 by that signal
 vanish   the end comes by exit code 0 before its time      slow     what is written is an input that took long
 late     as hang, but in the middle of confirming: a crash file is named before the exit
@@ -29,13 +30,14 @@ def say(text):
 
 
 def fail(token, content, code=77):
-    path = flags["artifact_prefix"] + f"crash-{token}"
+    kind, how = ("unconfirmed", "Unconfirmed") if "unconfirmed" in plan else ("crash", "Test")
+    path = flags["artifact_prefix"] + f"{kind}-{token}"
     with open(path, "w") as file:
         file.write(content)
     time.sleep(float(plan.get("shorten", 0)))
     say("FINDING\n    double-delete")
     say(f"DEDUP_TOKEN: {token}")
-    say(f"artifact_prefix='{flags['artifact_prefix']}'; Test unit written to {path}")
+    say(f"artifact_prefix='{flags['artifact_prefix']}'; {how} unit written to {path}")
     code = int(plan.get("exit", code))
     if code < 0:
         os.kill(os.getpid(), -code)
