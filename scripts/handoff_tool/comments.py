@@ -26,9 +26,12 @@ def is_text(path: Path) -> bool:
 
 
 def read(path: Path) -> dict[str, str]:
-    """What they say, by their first word; whether there is such a target or twin is not known here."""
+    """What they say, by their first word; whether there is such a target or twin is not known here. A slip of the pen would run
+    the safe target, and pass."""
     said: dict[str, str] = {}
-    for word, after_colon, after_space in _READ.findall(_text(path)):
+    text = _text(path)
+    _check_spelling(path, text)
+    for word, after_colon, after_space in _READ.findall(text):
         name = after_colon or after_space
         if not name:
             raise Failure(f"{path}: expected a name behind '# {word}:', found none; add it, or take the line out.")
@@ -37,10 +40,13 @@ def read(path: Path) -> dict[str, str]:
     return said
 
 
-def misspelt(path: Path) -> str:
-    """One whose first word is nearly one of those that are read, in a sentence, or ""."""
-    for word in _ANY.findall(_text(path)):
-        near = difflib.get_close_matches(word.lower(), WORDS, 1, cutoff=0.7)
-        if near and word not in WORDS:
-            return f"{path}: expected a comment that begins with '# {near[0]}:', found '# {word}:'."
-    return ""
+def _check_spelling(path: Path, text: str) -> None:
+    """Refuses one whose first word is nearly one of those that are read."""
+    for match in _ANY.finditer(text):
+        near = difflib.get_close_matches(match[1].lower(), WORDS, 1, cutoff=0.7)
+        if near and match[1] not in WORDS:
+            line = text.count("\n", 0, match.start()) + 1
+            raise Failure(
+                f"{path}:{line}: expected a comment that begins with '# {near[0]}:', found '# {match[1]}:'; correct it, or word "
+                "it otherwise."
+            )

@@ -152,7 +152,8 @@ def summary(results: list[Result]) -> dict[str, Any]:
 
 
 def verdict(result: Result) -> str:
-    where = f"{result.origin.target}, {result.origin.sanitizer}" + (f", twin {result.origin.twin}" if result.origin.twin else "")
+    what = f"twin {result.origin.twin}" if result.origin.twin else targets.SAFE
+    where = f"{result.origin.target}, {result.origin.sanitizer}, {what}"
     if not result.replayed:
         again = " again" if result.origin.signature else ""
         return f"{result.file.name}: did not fail{again} in {result.of} fresh process{'' if result.of == 1 else 'es'} ({where})."

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, machine, process, replay, setup
+from handoff_tool import builds, campaign, canaries, children, findings, interpreter, machine, process, replay, setup
 from handoff_tool import targets, twin_cases
 from handoff_tool.outcome import CLEAN, FAILED, Failure, about, choose
 from handoff_tool.places import ROOT, Cache
@@ -219,7 +219,7 @@ def _is_case(stage: Stage, target: targets.Target, path: Path) -> bool:
     """An empty or misspelt file would pass for ever, and so would one that names what does not exist, or another target. What the
     target cannot read is said here once, and not for each way to run it."""
     try:
-        if odd := findings.read(path) or comments.misspelt(path):
+        if odd := findings.read(path):
             raise Failure(odd)
         origin = replay.locate(path, findings.Origin())
         with about(path):

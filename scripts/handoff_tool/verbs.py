@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff_tool import bench as benches
-from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, listing, sources, suite, targets
+from handoff_tool import builds, campaign, canaries, children, findings, interpreter, listing, sources, suite, targets
 from handoff_tool import coverage as coverages
 from handoff_tool import doctor as doctors
 from handoff_tool import replay as replays
@@ -152,7 +152,7 @@ def _located(args: argparse.Namespace, cache: Cache) -> list[tuple[Path, finding
     flags = findings.Origin(args.target or "", args.sanitizer or "", args.twin or "", args.carrier or "")
     with _of_several(args):
         paths = [path.resolve() for name in args.files for path in findings.resolve(name)]
-        notes = [note for path in paths for note in (findings.read(path), comments.misspelt(path)) if note]
+        notes = [note for path in paths if (note := findings.read(path))]
         located = [(path, replays.locate(path, flags, args.verb)) for path in paths]
     needed = {(origin.sanitizer, origin.target) for _, origin in located}
     lacking = [pair for pair in sorted(needed) if not builds.binary(pair[1], pair[0]).exists()]

@@ -29,7 +29,7 @@ class Replay(World):
         code, out, _ = self.run_command("replay", self.case("corpus/exchange/seed/crash-1", "crash"))
         self.assertEqual(77, code)
         self.assertTrue(out.startswith("FINDING"))
-        self.assertIn("3 of 3 failed again (exchange, thread; finding).", out)
+        self.assertIn("3 of 3 failed again (exchange, thread, safe; finding).", out)
 
     def test_json_has_the_agreed_shape(self) -> None:
         _, out, _ = self.run_command("replay", "--json", "--times", "2", self.case("corpus/exchange/seed/crash-1", "crash"))
@@ -99,6 +99,13 @@ class Replay(World):
                     self.assertIn(f"{case}: ", err)
                     self.assertIn(expected, err)
                     self.assertEqual(1, len(err.strip().splitlines()))
+
+    def test_a_misspelt_comment_is_refused_where_test_refuses_it(self) -> None:
+        case = self.case("corpus/exchange/regression/one.txt", "handoff case 1\n# target: exchange\n# twim: double_delete\n")
+        told = f"{case}:3: expected a comment that begins with '# twin:', found '# twim:'; correct it, or word it otherwise."
+        for verb in (["replay"], ["explain"], ["explain", "--text"], ["replay", "--twin", "double_delete"]):
+            with self.subTest(verb=verb):
+                self.assertEqual((1, "", f"handoff {verb[0]}: {told}\n"), self.run_command(*verb, case))
 
     def test_a_flag_decides_between_a_comment_and_what_lies_beside_the_file(self) -> None:
         text = "handoff case 1\n# twin: double_delete\n# sanitizer: address\n# crash\n"
@@ -176,7 +183,7 @@ class Replay(World):
         self.assertEqual(77, self.run_command("replay", case)[0])
         code, out, _ = self.run_command("replay", case, "--twin", "safe")
         self.assertEqual(0, code)
-        self.assertIn("did not fail in 3 fresh processes (exchange, thread).", out)
+        self.assertIn("did not fail in 3 fresh processes (exchange, thread, safe).", out)
         code, _, err = self.run_command("replay", case, "--twin=")
         self.assertEqual(1, code)
         self.assertIn("argument --twin: expected a twin, or 'safe', found nothing", err)

@@ -112,7 +112,8 @@ class Suite(World):
         self.case("slip", "# twni: double_delete\n")
         code, out, _ = self.run_command("test", "--only", "regression", "--json")
         self.assertEqual(1, code)
-        self.assertIn("expected a comment that begins with '# twin:', found '# twni:'", json.loads(out)["failures"][0])
+        told = "slip:2: expected a comment that begins with '# twin:', found '# twni:'; correct it, or word it otherwise."
+        self.assertIn(told, json.loads(out)["failures"][0])
 
     def test_a_syntax_error_is_one_failure(self) -> None:
         for sanitizer in ("thread", "address"):
