@@ -9,6 +9,7 @@ from handoff_tool.outcome import Failure
 
 FINDS = "finds"  # kind and rule of the finding on the twin
 WORDS = ("target", "twin", "sanitizer", "carrier", FINDS)
+SAFE = "safe"  # the name for no twin
 TEXT = b"handoff case"  # how a text case begins
 _READ = re.compile(rf"^[ \t]*#[ \t]*({'|'.join(WORDS)})(?::[ \t]*(.*?)|[ \t]+(\S+))[ \t\r]*$", re.M)
 _ANY = re.compile(r"^[ \t]*#[ \t]*(\w+):", re.M)
@@ -38,6 +39,11 @@ def read(path: Path) -> dict[str, str]:
         if said.setdefault(word, name) != name:
             raise Failure(f"{path}: expected one '# {word}:', found '{said[word]}' and '{name}'; take one of the lines out.")
     return said
+
+
+def expected(path: Path) -> str:
+    """What a case says is found with it, as Output.found() says it; "" if it does not say."""
+    return " ".join(read(path).get(FINDS, "").split())
 
 
 def _check_spelling(path: Path, text: str) -> None:

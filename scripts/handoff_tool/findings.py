@@ -270,6 +270,13 @@ def origin(path: Path, flags: Origin | None = None) -> Origin:
     for word, name in comments.read(path).items():
         if word == comments.FINDS:
             continue
+        flag = getattr(flags, word, "")
+        on_safe = word == "twin" and flag == comments.SAFE  # a twin's case must pass there, which anybody may try
+        if word != "carrier" and not on_safe and flag not in ("", name):
+            raise Failure(
+                f"{path}: expected no other --{word} than {name}, as its comment '# {word}: {name}' says, found '--{word} {flag}'; "
+                "leave the flag out, or correct the comment."
+            )
         beside = getattr(found, word)
         if beside not in ("", name) and not getattr(flags, word, ""):
             found_it = f"found '# {word}: {name}'; correct the comment or move the file."

@@ -23,6 +23,7 @@ class Result:
     codes: list[int] = field(default_factory=list)
     signature: str = ""
     report: str = ""
+    found: str = ""  # kind and rule
     notes: list[str] = field(default_factory=list)  # of a text case that passed: switches of no use
 
     @property
@@ -120,7 +121,7 @@ def replay(path: Path, origin: findings.Origin, times: int, why: bool = False, t
                 raise Failure(output.last_line() or f"{path}: the target ended with exit code {code}.")
             result.codes.append(code)
             if code in FAILING and not result.report:
-                result.report, result.signature = output.finding_text(), output.signature()
+                result.report, result.signature, result.found = output.finding_text(), output.signature(), output.found()
             result.notes = result.notes or output.lines_with(UNUSED)
     return result
 
@@ -158,7 +159,12 @@ def verdict(result: Result) -> str:
         again = " again" if result.origin.signature else ""
         return f"{result.file.name}: did not fail{again} in {result.of} fresh process{'' if result.of == 1 else 'es'} ({where})."
     names = sorted({NAMES.get(code, str(code)) for code in result.codes if code in FAILING})
-    return f"{result.file.name}: {result.replayed} of {result.of} failed again ({where}; {', '.join(names)})."
+    told = f"{result.file.name}: {result.replayed} of {result.of} failed again ({where}; {', '.join(names)})."
+    expected = comments.expected(result.file)
+    if expected in ("", result.found):
+        return told
+    other = f"expected '{expected}', as its comment '# {comments.FINDS}:' says, found '{result.found}'"
+    return f"{told}\n{result.file.name}: {other}; correct the comment if this is what is meant."
 
 
 def text(results: list[Result]) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, campaign, canaries, children, findings, interpreter, machine, process, replay, setup
+from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, machine, process, replay, setup
 from handoff_tool import targets, twin_cases
 from handoff_tool.outcome import CLEAN, FAILED, Failure, about, choose
 from handoff_tool.places import ROOT, Cache
@@ -254,7 +254,7 @@ def _fails_on(path: Path, origin: findings.Origin) -> tuple[bool, str]:
     code, output = replay.once(path, origin)
     if code in (CLEAN, FAILED):
         return False, f"{path} does not fail on twin {origin.twin} ({origin.sanitizer}), exit {code}: {output.last_line()}"
-    expected = twin_cases.expected(path)
+    expected = comments.expected(path)
     return expected in ("", output.found()), f"{path} ({origin.sanitizer}): expected '{expected}', found '{output.found()}'"
 
 

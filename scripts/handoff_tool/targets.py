@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, interpreter, machine, toolchain
+from handoff_tool import builds, comments, interpreter, machine, toolchain
 from handoff_tool.outcome import Failure, choose, unknown
 from handoff_tool.places import ROOT
 
 STRATEGIES = ["bytes", "random", "pct", "pos", "surw", "listed", "free"]
 GRANULARITIES = ["op", "sync", "access"]
 CARRIERS = ["fiber", "thread"]
-SAFE = "safe"  # the name for no twin
+SAFE = comments.SAFE  # the name for no twin
 CANARY = "canary_"  # how their names begin
 OUTSIDE = "One from outside of this tree is run by its own program: PROGRAM FILE (harness/subjects/README.md, 'Running it')."
 CORPUS = ROOT / "corpus"  # committed cases: <target>/seed, <target>/regression

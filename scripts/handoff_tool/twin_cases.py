@@ -20,11 +20,6 @@ def missing(target: targets.Target, cases: list[Path]) -> list[str]:
     return [name for name in target.twin_names() if name not in there]
 
 
-def expected(path: Path) -> str:
-    """What a case says is found with it, as Output.found() says it; "" if it does not say."""
-    return " ".join(comments.read(path).get(comments.FINDS, "").split())
-
-
 def saying(text: str, found: str) -> str:
     """A case that does not say what is found with it, with the comment that does, behind the comments at its start."""
     lines = text.splitlines(keepends=True)
@@ -47,12 +42,12 @@ def refresh(everything: dict[str, targets.Target], committed: dict[str, list[Pat
         for (target, twin), path in zip(todo, pool.map(lambda one: _make(*one), todo), strict=True):
             if path:
                 committed[target.name].append(path)
-                print(f"{path}: {expected(path)}", file=sys.stderr, flush=True)
+                print(f"{path}: {comments.expected(path)}", file=sys.stderr, flush=True)
             else:
                 print(f"{target.name}: no finding on twin {twin} in {len(SEEDS)} searches of {LIMIT} seconds", file=sys.stderr)
     for path in (path for name in everything for path in committed[name]):
         origin = findings.origin(path)
-        if origin.twin and not expected(path):
+        if origin.twin and not comments.expected(path):
             _, output = replay.once(path, replay.locate(path, origin))
             if found := output.found():
                 write_atomically(path, saying(path.read_text(), found))

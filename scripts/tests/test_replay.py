@@ -107,6 +107,35 @@ class Replay(World):
             with self.subTest(verb=verb):
                 self.assertEqual((1, "", f"handoff {verb[0]}: {told}\n"), self.run_command(*verb, case))
 
+    def test_what_is_found_instead_of_what_the_case_says_is_said(self) -> None:
+        text = "handoff case 1\n# twin: double_delete\n# finds: double-delete  R1\n# breaks\n"
+        case = self.case("corpus/exchange/regression/one.txt", text)
+        code, out, _ = self.run_command("replay", case)
+        self.assertEqual((77, False), (code, "expected" in out))
+        Path(case).write_text(text.replace("R1", "R2"))
+        code, out, _ = self.run_command("replay", case)
+        self.assertEqual(77, code)
+        told = "one.txt: expected 'double-delete R2', as its comment '# finds:' says, found 'double-delete R1'; correct"
+        self.assertEqual(1, out.count(told))
+
+    def test_a_flag_that_contradicts_a_comment_is_refused_before_anything_is_built(self) -> None:
+        self.target("other")
+        comments = "# target: exchange\n# twin: double_delete\n# sanitizer: thread\n"
+        case = self.case("one.txt", f"handoff case 1\n{comments}# breaks\n")
+        for flag, name, said in (
+            ("target", "other", "exchange"),
+            ("twin", "another", "double_delete"),
+            ("sanitizer", "address", "thread"),
+        ):
+            for verb in ("replay", "explain"):
+                with self.subTest(verb=verb, flag=flag), mock.patch.object(builds, "build", lambda *_: self.fail("built")):
+                    code, out, err = self.run_command(verb, case, f"--{flag}", name)
+                    self.assertEqual((1, ""), (code, out))
+                    told = f"expected no other --{flag} than {said}, as its comment '# {flag}: {said}' says, found '--{flag} {name}'"
+                    self.assertIn(f"{case}: {told}; leave the flag out", err)
+        same = ("--target", "exchange", "--twin", "double_delete", "--sanitizer", "thread")
+        self.assertEqual(77, self.run_command("replay", case, *same)[0])
+
     def test_a_flag_decides_between_a_comment_and_what_lies_beside_the_file(self) -> None:
         text = "handoff case 1\n# twin: double_delete\n# sanitizer: address\n# crash\n"
         case = self.case("findings/exchange/c/edited.txt", text)
