@@ -114,7 +114,7 @@ def parser() -> Parser:
         "--time", metavar="SECONDS", type=positive, default=60.0, help="seconds for each target and sanitizer (default 60)"
     )
     added.add_argument("--seed", metavar="N", type=seed, help="libFuzzer's seed")
-    added.add_argument("--twin", metavar="T", type=twin, help="run this broken twin instead of the safe subject")
+    added.add_argument("--twin", metavar="T", type=twin, help=f"run this broken twin (default: {targets.SAFE}, the subject as it is)")
     added.add_argument(
         "--strategy",
         metavar="S",
@@ -180,6 +180,8 @@ def parser() -> Parser:
 
 def _read(words: list[str]) -> argparse.Namespace:
     top = parser()
+    if words[:1] == ["help"]:  # a habit from elsewhere
+        words = [*(word for word in words[1:2] if word in top.verbs), "--help"]
     if not words:
         raise Usage(f"{top.format_help()}\nExpected a verb, found none; 'scripts/handoff VERB --help' says more of each.")
     if not words[0].startswith("-"):

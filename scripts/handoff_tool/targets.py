@@ -123,7 +123,7 @@ def check_twin(twin: str) -> None:
     word = f'"{twin}"'
     if not twin or any(word in path.read_text(errors="replace") for path in _sources()):
         return
-    known = sorted({name for target in built().values() for name in target.twin_names()})
+    known = [*sorted({name for target in built().values() for name in target.twin_names()}), SAFE]
     if twin not in known:
         raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list TARGET' shows those of one.")
 
@@ -131,7 +131,7 @@ def check_twin(twin: str) -> None:
 def check(binary: Path, choices: Choices) -> None:
     """Fails where the target does not take these choices; of a carrier that it does not take it knows the reason itself."""
     if choices.twin:
-        choose(f"twin of {binary.name},", choices.twin, [twin["name"] for twin in _describe(binary).get("twins", [])])
+        choose(f"twin of {binary.name},", choices.twin, [*(twin["name"] for twin in _describe(binary).get("twins", [])), SAFE])
     if choices.carrier:
         choose("carrier", choices.carrier, CARRIERS)
     answer = subprocess.run(
@@ -161,7 +161,7 @@ def select(names: list[str], everything: dict[str, Target], twin: str = "") -> l
     """The targets asked for; with a twin and no names, those that have it."""
     if not everything:
         raise Failure("No target is built; run 'scripts/handoff build'.")
-    chosen = [everything[choose_target(name, list(everything))] for name in names] or list(everything.values())
+    chosen = [everything[choose_target(name, list(everything))] for name in dict.fromkeys(names)] or list(everything.values())
     if not twin:
         return chosen
     having = [target for target in chosen if twin in target.twin_names()]

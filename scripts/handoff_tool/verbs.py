@@ -124,7 +124,7 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     for name in args.names:  # before anything is built: a slip of the pen should not cost minutes
         targets.choose_target(name)
     sanitizers = _sanitizers(args)
-    everything = _built(cache, sanitizers, args.names, choices)
+    everything = _built(cache, sanitizers, list(dict.fromkeys(args.names)), choices)
     # Canaries are there to test the detectors; they are fuzzed when asked for by name or twin.
     chosen = targets.select(args.names, everything if args.names or choices.twin else canaries.others(everything), choices.twin)
     jobs = [campaign.Job(target, sanitizer) for target in chosen for sanitizer in sanitizers if sanitizer in target.binaries]

@@ -36,7 +36,7 @@ sys.exit(main(sys.argv[1:]))
 BAD_COMMENTS = (
     ("# target: other", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: other'; correct the"),
     ("# target: exchnge", "expected '# target: exchange', as it lies in corpus/exchange, found '# target: exchnge'"),
-    ("# twin: double_delte", "(did you mean 'double_delete'?); expected one of: double_delete."),
+    ("# twin: double_delte", "(did you mean 'double_delete'?); expected one of: double_delete, safe."),
     ("# twin: double_delete, once more", "Unknown twin of exchange, 'double_delete, once more'"),
     ("  # twin:", "expected a name behind '# twin:', found none"),
     ("# twin: double_delete\n# twin: other", "expected one '# twin:', found 'double_delete' and 'other'"),

@@ -260,6 +260,8 @@ class Fuzz(Campaigns):
             (["nope"], "Unknown target 'nope'; expected one of: exchange."),
             (["--twin", "nope"], "Unknown twin 'nope'; no source in fuzz/ or harness/ has it."),
             (["exchange", "--twin", "doubledelete"], "Unknown twin of exchange, 'doubledelete' (did you mean 'double_delete'?)"),
+            (["--twin", "saf"], "Unknown twin 'saf' (did you mean 'safe'?)"),
+            (["exchange", "--twin", "nope"], "Unknown twin of exchange, 'nope'; expected one of: double_delete, safe."),
             (["--strategy", "nope"], "Unknown strategy 'nope'; expected one of: bytes, random, pct, pos, surw, listed, free."),
             (["--granularity", "nope"], "Unknown granularity 'nope' (did you mean 'op'?); expected one of: op, sync, access."),
             (["--sanitizer", "nope"], "expected one of: thread, address"),
@@ -270,6 +272,10 @@ class Fuzz(Campaigns):
                 code, _, err = self.fuzz("", *words)
                 self.assertEqual(1, code)
                 self.assertIn(expected, err)
+
+    def test_a_target_that_is_named_twice_runs_once(self) -> None:
+        _, out, _ = self.fuzz("", "--json", "exchange", "exchange")
+        self.assertEqual(1, len(json.loads(out)["rows"]))
 
     def test_list_has_the_shape_that_scripts_rely_on(self) -> None:
         self.target("exchange", "address")

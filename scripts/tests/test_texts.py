@@ -31,6 +31,13 @@ class Help(World):
         self.assertIn("setup", err)
         self.assertIn("(did you mean 'explain'?)", err)
 
+    def test_help_is_taken_as_a_verb(self) -> None:
+        for words, expected in ((["help"], "help.txt"), (["help", "fuzz"], "help-fuzz.txt")):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), self.assertRaises(SystemExit) as end:
+                main.main(words)
+            self.assertEqual((0, (HERE / "golden" / expected).read_text()), (end.exception.code, out.getvalue()))
+
     def test_a_flag_before_the_verb_is_told_where_it_goes(self) -> None:
         for words in (["--json", "doctor"], ["--cache", "folder", "doctor"], ["--version"]):
             code, out, err = self.run_command(*words)
