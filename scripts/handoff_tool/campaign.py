@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import children, findings, machine, targets
+from handoff_tool import children, findings, interpreter, machine, targets
 from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED
 from handoff_tool.output import Output
 from handoff_tool.places import ROOT, Cache
@@ -315,7 +315,16 @@ def summary(jobs: list[Job], interrupted: bool) -> dict[str, Any]:
     }
 
 
-def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
+def _noticed_elsewhere(job: Job, twin: str, jobs: list[Job]) -> list[str]:
+    """That nothing was found with a twin says nothing where another sanitizer is the one that notices it."""
+    detector = next((facts.get("detector", "") for facts in job.target.twins if facts["name"] == twin), "")
+    ran = any(other.target.name == job.target.name and other.sanitizer == detector for other in jobs)
+    if job.found or job.unconfirmed or ran or detector not in interpreter.SANITIZERS:
+        return []
+    return [f"{job.target.name} ({job.sanitizer}): twin {twin} is noticed by the other sanitizer: --sanitizer {detector}"]
+
+
+def text(jobs: list[Job], interrupted: bool, seconds: float, twin: str = "") -> str:
     lines = [render(HEADINGS, [job.row() for job in jobs]), ""]
     for job in jobs:
         lines += [f"{job.target.name} ({job.sanitizer}): {job.said}"] if job.said else []
@@ -323,6 +332,7 @@ def text(jobs: list[Job], interrupted: bool, seconds: float) -> str:
             lines += _told(job, signature, folder)
         for signature, folder in job.in_doubt().items():
             lines += _told(job, f"{signature} (unconfirmed)", folder)
+        lines += _noticed_elsewhere(job, twin, jobs)
     total = len({folder for job in jobs for folder in job.found.values()})  # both sanitizers may have found the same
     doubtful = len({folder for job in jobs for folder in job.in_doubt().values()})
     count = f"{total} finding{'' if total == 1 else 's'}" + (f" and {doubtful} unconfirmed" if doubtful else "")

@@ -131,7 +131,8 @@ def fuzz(args: argparse.Namespace, cache: Cache) -> int:
     start, plan = time.monotonic(), campaign.Plan(args.time, args.seed, choices)
     with children.interruptions() as asked:  # until all is said
         interrupted = campaign.Campaign(cache, jobs, plan).run(campaign.Display(sys.stderr), asked)
-        _emit(args, campaign.summary(jobs, interrupted), campaign.text(jobs, interrupted, time.monotonic() - start))
+        said = campaign.text(jobs, interrupted, time.monotonic() - start, choices.twin)
+        _emit(args, campaign.summary(jobs, interrupted), said)
     return campaign.exit_code(jobs, interrupted)
 
 

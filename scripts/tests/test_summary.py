@@ -58,6 +58,26 @@ class Summary(Campaigns):
         self.again("find:1")
         self.assertEqual({}, job.in_doubt())
 
+    def test_a_twin_that_another_sanitizer_notices_is_said_where_nothing_was_found(self) -> None:
+        for detector, found, told in (
+            ("address", {}, True),
+            ("thread", {}, False),
+            ("ledger", {}, False),
+            ("address", {"c": self.folder}, False),
+        ):
+            with self.subTest(detector=detector, found=found):
+                target = targets.Target("exchange", twins=[{"name": "double_delete", "detector": detector}])
+                job = campaign.Job(target, "thread", found=found)
+                line = "exchange (thread): twin double_delete is noticed by the other sanitizer: --sanitizer address\n"
+                self.assertEqual(told, line in campaign.text([job], False, 1, "double_delete"))
+                self.assertNotIn(" is noticed by ", campaign.text([job], False, 1))
+        target = targets.Target("exchange", twins=[{"name": "double_delete", "detector": "address"}])
+        both = [campaign.Job(target, sanitizer) for sanitizer in ("thread", "address")]
+        self.assertNotIn(" is noticed by ", campaign.text(both, False, 1, "double_delete"))
+        binary = self.target("exchange")
+        binary.write_text(binary.read_text().replace('"ledger"', '"address"'))
+        self.assertIn(line, self.again("", "exchange", "--twin", "double_delete")[1])
+
     def test_a_folder_that_only_bears_the_name_stays(self) -> None:
         folder = self.folder / "findings" / "exchange" / f"unconfirmed-{findings.folder_name('a::b')}"
         folder.mkdir(parents=True)
