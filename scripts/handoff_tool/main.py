@@ -194,6 +194,27 @@ def _read(words: list[str]) -> argparse.Namespace:
     return args
 
 
+# What is read by this command and its tests, and, run by hand, by a target (harness/run/options.cc, publish.cc, address_space.cc).
+VARIABLES = (
+    "HANDOFF_CACHE",
+    "HANDOFF_UPDATE_GOLDEN",
+    *targets.Choices("x", "x", "x", "x", "x").environment(),
+    "HANDOFF_CONFIRM_SECONDS",
+    "HANDOFF_DESCRIBE",
+    "HANDOFF_PRINT_TEXT",
+    "HANDOFF_REPLAY_JSON",
+    "HANDOFF_WHY",
+    "HANDOFF_ADDRESSES_FIXED",
+)
+
+
+def _check_variables() -> None:
+    """A misspelt one would be ignored in silence."""
+    for name in sorted(os.environ):
+        if name.startswith("HANDOFF_"):
+            choose("environment variable", name, VARIABLES)
+
+
 def _warn_of_variables(args: argparse.Namespace) -> None:
     """They are for targets that are run by hand; a verb takes none of them over, or a replay would not be one."""
     found = [name for name in targets.Choices("x", "x", "x", "x", "x").environment() if os.environ.get(name)]
@@ -237,6 +258,7 @@ def main(words: list[str]) -> int:
     with children.signals_interrupt():
         try:
             args = _read(words)
+            _check_variables()
             machine.raise_address_space_limit()
             _warn_of_variables(args)
             return int(args.function(args, Cache.find(args.cache)))

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import shutil
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from handoff_tool import main, suite
+from handoff_tool import main, places, suite
 from handoff_tool.findings import folder_name
 from handoff_tool.output import Output
 from handoff_tool.progress import seconds_text
@@ -37,6 +38,23 @@ class Help(World):
             with contextlib.redirect_stdout(out), self.assertRaises(SystemExit) as end:
                 main.main(words)
             self.assertEqual((0, (HERE / "golden" / expected).read_text()), (end.exception.code, out.getvalue()))
+
+    def test_a_variable_that_nobody_reads_is_refused(self) -> None:
+        for name, near in (("HANDOFF_CASHE", "HANDOFF_CACHE"), ("HANDOFF_TWN", "HANDOFF_TWIN")):
+            with self.subTest(name=name), self.environment(**{name: "x"}):
+                code, out, err = self.run_command("list")
+                self.assertEqual((1, ""), (code, out))
+                told = f"handoff list: Unknown environment variable '{name}' (did you mean '{near}'?); expected one of: HANDOFF_CACHE, "
+                self.assertIn(told, err)
+        with self.environment(**{name: "" for name in main.VARIABLES}):
+            self.assertEqual(0, self.run_command("list")[0])
+
+    def test_every_variable_that_the_sources_read_is_known(self) -> None:
+        read = re.compile(r'(?:getenv|environment|ReadSwitch|environ\.get)\("(HANDOFF_\w+)"|kGuard = "(HANDOFF_\w+)"|ENV\{(HANDOFF_\w+)\}')
+        sources = [path for path in (places.ROOT / "harness").rglob("*.*") if path.suffix in (".cc", ".h", ".cmake")]
+        sources += (places.ROOT / "scripts" / "handoff_tool").glob("*.py")
+        found = {name for path in sources for names in read.findall(path.read_text()) for name in names if name}
+        self.assertEqual((set(), True), (found - set(main.VARIABLES), "HANDOFF_WHY" in found))
 
     def test_a_flag_before_the_verb_is_told_where_it_goes(self) -> None:
         for words in (["--json", "doctor"], ["--cache", "folder", "doctor"], ["--version"]):
