@@ -14,7 +14,7 @@ from typing import Any
 from handoff_tool import children, findings, interpreter, machine, targets
 from handoff_tool.outcome import CLEAN, FAILED, FINDING, INTERRUPTED
 from handoff_tool.output import Output
-from handoff_tool.places import ROOT, Cache
+from handoff_tool.places import Cache, command, short
 from handoff_tool.process import Process
 from handoff_tool.progress import seconds_text
 from handoff_tool.table import render
@@ -343,13 +343,6 @@ def text(jobs: list[Job], interrupted: bool, seconds: float, twin: str = "") -> 
 
 
 def _told(job: Job, what: str, folder: Path) -> list[str]:
-    lines = [f"{job.target.name} ({job.sanitizer}): {what}", f"    read it: {_short(folder / findings.REPORT)}"]
-    replay = f"    replay it: {_short(ROOT / 'scripts' / 'handoff')} replay {_short(folder)}"
+    lines = [f"{job.target.name} ({job.sanitizer}): {what}", f"    read it: {short(folder / findings.REPORT)}"]
+    replay = f"    replay it: {command()} replay {short(folder)}"
     return [*lines, replay] if findings.case_files(folder) else lines
-
-
-def _short(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from handoff_tool.places import command
 from handoff_tool.targets import CANARY, Target
 
 
@@ -30,7 +31,7 @@ def overview(chosen: dict[str, Target]) -> str:
     canaries = [target.name for target in chosen.values() if target.name.startswith(CANARY)]
     lines += [f"canaries, a planted bug each: {', '.join(canaries)}"] if canaries else []
     unbuilt = any(not target.binaries for target in chosen.values())
-    lines.append(f"'scripts/handoff list TARGET' {'builds one and ' if unbuilt else ''}shows operations and twins.")
+    lines.append(f"'{command()} list TARGET' {'builds one and ' if unbuilt else ''}shows operations and twins.")
     return "\n".join(lines)
 
 

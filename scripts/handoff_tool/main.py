@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from handoff_tool import bench, builds, children, interpreter, machine, suite, targets
 from handoff_tool import verbs as verbs_of
 from handoff_tool.outcome import FAILED, INTERRUPTED, Failure, choose
-from handoff_tool.places import Cache
+from handoff_tool.places import Cache, command
 
 
 class Usage(Failure):
@@ -183,11 +183,11 @@ def _read(words: list[str]) -> argparse.Namespace:
     if words[:1] == ["help"]:  # a habit from elsewhere
         words = [*(word for word in words[1:2] if word in top.verbs), "--help"]
     if not words:
-        raise Usage(f"{top.format_help()}\nExpected a verb, found none; 'scripts/handoff VERB --help' says more of each.")
+        raise Usage(f"{top.format_help()}\nExpected a verb, found none; '{command()} VERB --help' says more of each.")
     if not words[0].startswith("-"):
         choose("verb", words[0], list(top.verbs))
     elif words[0] not in ("-h", "--help"):
-        raise Usage(f"handoff: expected a verb first, found {words[0]}; flags go behind it. 'scripts/handoff --help' lists the verbs.")
+        raise Usage(f"handoff: expected a verb first, found {words[0]}; flags go behind it. '{command()} --help' lists the verbs.")
     args, unknown = top.parse_known_args(words)
     if unknown:
         args.parser.refuse(unknown)

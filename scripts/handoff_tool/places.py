@@ -1,16 +1,30 @@
 """Where things are: the checkout, the cache, what the cache holds; and how verbs that run at once share a place."""
 
+import contextlib
 import fcntl
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def short(path: Path) -> str:
+    """From the current folder where the path lies below it, as a shell takes it."""
+    with contextlib.suppress(ValueError, OSError):  # it lies elsewhere; the current folder has gone
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path))
+
+
+def command() -> str:
+    """How this command is started from the current folder, for the lines that it prints to be copied."""
+    words = short(ROOT / "scripts" / "handoff")
+    return words if "/" in words else f"./{words}"
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -25,7 +39,7 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-@contextmanager
+@contextlib.contextmanager
 def exclusive(lock: Path, waiting: str) -> Iterator[None]:
     """One holder at a time, whatever process it is; the kernel drops the lock when it dies. Prints `waiting` if it must wait."""
     lock.parent.mkdir(parents=True, exist_ok=True)

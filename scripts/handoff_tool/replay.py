@@ -9,7 +9,7 @@ from typing import Any
 from handoff_tool import builds, children, comments, findings, interpreter, process, targets
 from handoff_tool.outcome import CLEAN, FAILING, FINDING, NAMES, Failure, about, choose
 from handoff_tool.output import Output
-from handoff_tool.places import ROOT
+from handoff_tool.places import ROOT, command
 
 UNUSED = "was never reached"  # the harness's phrase for a switch of a text case
 LIMIT = 120.0  # seconds for one run, start of an interpreter included
@@ -56,7 +56,7 @@ def locate(path: Path, flags: findings.Origin, verb: str = "replay") -> findings
 
 def _whole_command(path: Path, origin: findings.Origin, verb: str) -> str:
     """For a file whose target is not known. What is known besides is filled in, and [in brackets] what need not be given."""
-    words = ["scripts/handoff", verb, shlex.quote(str(path)), "--target TARGET"]
+    words = [command(), verb, shlex.quote(str(path)), "--target TARGET"]
     for word, otherwise in (("sanitizer", "[--sanitizer thread|address]"), ("twin", "[--twin TWIN]"), ("carrier", "")):
         known = getattr(origin, word)
         words.append(f"--{word} {known}" if known else otherwise)

@@ -15,7 +15,7 @@ from typing import Any
 from handoff_tool import builds, campaign, canaries, children, comments, findings, interpreter, machine, process, replay, setup
 from handoff_tool import targets, twin_cases
 from handoff_tool.outcome import CLEAN, FAILED, Failure, about, choose
-from handoff_tool.places import ROOT, Cache
+from handoff_tool.places import ROOT, Cache, command
 from handoff_tool.progress import Progress, seconds_text
 
 PRESETS = (*interpreter.SANITIZERS, "gcc")
@@ -194,7 +194,7 @@ def _regressions(stage: Stage, everything: dict[str, targets.Target], update: bo
         checks += [check for path in cases for check in _twin(target, path)]
         for name in twin_cases.missing(target, cases) if target.name in with_cases else ():
             where = targets.CORPUS / target.name / "regression"
-            add = "'scripts/handoff test --only regression --update-golden' looks for one"
+            add = f"'{command()} test --only regression --update-golden' looks for one"
             stage.judge(False, f"{where}: expected a case with a comment '# twin: {name}', found none; {add}.")
     with process.pool() as pool:
         for verdict in pool.map(lambda check: check(), checks):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handoff_tool import builds, comments, interpreter, machine, toolchain
+from handoff_tool import builds, comments, interpreter, machine, places, toolchain
 from handoff_tool.outcome import Failure, choose, unknown
 from handoff_tool.places import ROOT
 
@@ -82,7 +82,7 @@ def _describe(binary: Path) -> dict[str, Any]:
         )
         return dict(json.loads(answer.stdout))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise Failure(f"{binary} does not describe itself ({error}); build it again with 'scripts/handoff build'.") from error
+        raise Failure(f"{binary} does not describe itself ({error}); build it again with '{places.command()} build'.") from error
 
 
 def declared() -> list[str]:
@@ -125,7 +125,7 @@ def check_twin(twin: str) -> None:
         return
     known = [*sorted({name for target in built().values() for name in target.twin_names()}), SAFE]
     if twin not in known:
-        raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. 'scripts/handoff list TARGET' shows those of one.")
+        raise Failure(f"{unknown('twin', twin, known)}; no source in fuzz/ or harness/ has it. '{places.command()} list TARGET' shows those of one.")
 
 
 def check(binary: Path, choices: Choices) -> None:
@@ -160,7 +160,7 @@ def built() -> dict[str, Target]:
 def select(names: list[str], everything: dict[str, Target], twin: str = "") -> list[Target]:
     """The targets asked for; with a twin and no names, those that have it."""
     if not everything:
-        raise Failure("No target is built; run 'scripts/handoff build'.")
+        raise Failure(f"No target is built; run '{places.command()} build'.")
     chosen = [everything[choose_target(name, list(everything))] for name in dict.fromkeys(names)] or list(everything.values())
     if not twin:
         return chosen

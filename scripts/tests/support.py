@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from handoff_tool import builds, findings, machine, main, targets
+from handoff_tool import builds, findings, machine, main, places, targets
 from handoff_tool.places import Cache
 
 HERE = Path(__file__).resolve().parent
@@ -82,6 +82,7 @@ class World(unittest.TestCase):
             (targets, "ROOT", self.folder),
         ):
             context.enter_context(mock.patch.object(module, name, value))
+        context.enter_context(contextlib.chdir(places.ROOT))  # the commands that are printed are for the current folder
         context.enter_context(mock.patch.object(machine, "without_randomisation", lambda: ()))
         context.enter_context(mock.patch.dict(os.environ, {"PATH": f"{self.tools}:{os.environ['PATH']}", "COLUMNS": "120"}))
 

@@ -1,12 +1,14 @@
 """Replays: the file finds its target, the count is right, and an end without a failure says so."""
 
+import contextlib
 import json
+import re
 import shlex
 import signal
 from pathlib import Path
 from unittest import mock
 
-from handoff_tool import builds
+from handoff_tool import builds, places
 from tests.support import BAD_COMMENTS, BAD_METAS, World
 
 
@@ -65,6 +67,20 @@ class Replay(World):
         self.assertIn(f"run: scripts/handoff replay {case} --target TARGET [--sanitizer thread|address] [--twin TWIN] (", err)
         self.assertIn("TARGET is one of: exchange.", err)
         self.assertEqual(77, self.run_command("replay", case, "--target", "exchange")[0])
+
+    def test_a_command_that_is_printed_can_be_started_where_it_is_printed(self) -> None:
+        case = self.case("crash-elsewhere", "crash")
+        for here in (places.ROOT, places.ROOT / "scripts", self.folder):
+            with self.subTest(here=here), contextlib.chdir(here):
+                _, _, err = self.run_command("replay", case)
+                _, out, _ = self.run_command("list")
+                _, _, unknown = self.run_command("--version")
+                found = [
+                    *re.findall(r"run: (\S+) replay", err),
+                    *re.findall(r"'(\S+) list TARGET'", out),
+                    *re.findall(r"'(\S+) --help'", unknown),
+                ]
+                self.assertEqual((3, {True}), (len(found), {"/" in word and Path(word).is_file() for word in found}))
 
     def test_what_is_known_of_a_file_from_elsewhere_is_in_the_command(self) -> None:
         case = self.case("else where.txt", "handoff case 1\n# twin: double_delete\n# carrier: thread\n# crash\n")
