@@ -60,16 +60,45 @@ void NormalizeSwitch(Switch& s) {
 
 }  // namespace
 
-std::string MistakeIn(const Alphabet& alphabet) {
-  if (alphabet.operations.empty()) return "expected at least one operation, found none";
-  for (const OperationKind& kind : alphabet.operations) {
-    const auto named = std::ranges::count_if(kind.arguments, [](const Argument& argument) { return !argument.name.empty(); });
-    if (kind.name.empty()) return "expected a name of each operation, found one without";
-    if (named == kind.argument_count) continue;
-    return "expected argument_count " + std::to_string(named) + " of operation " + std::string(kind.name) +
-           ", as many as it names, found " + std::to_string(kind.argument_count);
+std::string MistakeInNames(std::string_view of, std::span<const std::string_view> names) {
+  const std::string expected = "expected a name of its own for " + std::string(of) + ", found ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) return expected + "one without";
+    if (std::ranges::find(names.first(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
+      return expected + std::string(names[i]) + " twice";
+    if (names[i].find_first_of(" \t\r\n=#/") == std::string_view::npos) continue;
+    return expected + "'" + std::string(names[i]) + "', with a character that separates";
   }
   return "";
+}
+
+namespace {
+std::string MistakeIn(const OperationKind& kind) {
+  const std::string operation = "operation " + std::string(kind.name);
+  const auto named = std::ranges::count_if(kind.arguments, [](const Argument& argument) { return !argument.name.empty(); });
+  if (named != kind.argument_count)
+    return "expected argument_count " + std::to_string(named) + " of " + operation + ", as many as it names, found " +
+           std::to_string(kind.argument_count);
+  std::vector<std::string_view> names;
+  for (const Argument& argument : std::span(kind.arguments).first(static_cast<std::size_t>(kind.argument_count))) {
+    const std::string of = "argument " + std::string(argument.name) + " of " + operation;
+    if (ValueCount(argument) < 1 || ValueCount(argument) > 256)
+      return "expected 1 to 256 values of " + of + ", found " + std::to_string(ValueCount(argument));
+    if (std::string mistake = MistakeInNames("each value of " + of, argument.value_names); !mistake.empty()) return mistake;
+    names.push_back(argument.name);
+  }
+  return MistakeInNames("each argument of " + operation, names);
+}
+}  // namespace
+
+std::string MistakeIn(const Alphabet& alphabet) {
+  if (alphabet.operations.empty()) return "expected at least one operation, found none";
+  std::vector<std::string_view> names;
+  for (const OperationKind& kind : alphabet.operations) {
+    if (std::string mistake = MistakeIn(kind); !kind.name.empty() && !mistake.empty()) return mistake;
+    names.push_back(kind.name);
+  }
+  return MistakeInNames("each operation", names);
 }
 
 std::size_t OperationCount(const Case& c) {

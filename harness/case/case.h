@@ -109,6 +109,10 @@ struct Alphabet {
   std::span<const OperationKind> operations;
 };
 
+// What is wrong with names that stand in text cases and on command lines, in a sentence; "" if nothing is: one that is empty,
+// that two share, or that would be read as something else. `of` says whose they are.
+std::string MistakeInNames(std::string_view of, std::span<const std::string_view> names);
+
 // What is wrong with a table of operations, in a sentence; "" if nothing is. An argument that is not counted would never be used.
 std::string MistakeIn(const Alphabet& alphabet);
 

@@ -29,6 +29,34 @@ TEST(CaseTest, AnArgumentThatIsNotCountedIsAMistake) {
   EXPECT_EQ(MistakeIn({kinds}), "expected argument_count 2 of operation get, as many as it names, found 1");
 }
 
+std::string MistakeInArguments(const Argument& a, const Argument& b) {
+  const OperationKind kinds[] = {{.name = "get", .arguments = {{a, b}}, .argument_count = 2}};
+  return MistakeIn({kinds});
+}
+
+TEST(CaseTest, NamesTellOperationsApart) {
+  const OperationKind twice[] = {{.name = "get"}, {.name = "put"}, {.name = "get"}};
+  EXPECT_EQ(MistakeIn({twice}), "expected a name of its own for each operation, found get twice");
+  const OperationKind without[] = {{.name = "get"}, {.name = ""}};
+  EXPECT_EQ(MistakeIn({without}), "expected a name of its own for each operation, found one without");
+  const OperationKind spaced[] = {{.name = "get it"}};
+  EXPECT_EQ(MistakeIn({spaced}),
+            "expected a name of its own for each operation, found 'get it', with a character that separates");
+  EXPECT_EQ(MistakeInArguments({.name = "key"}, {.name = "key"}),
+            "expected a name of its own for each argument of operation get, found key twice");
+}
+
+TEST(CaseTest, AnArgumentHasValues) {
+  EXPECT_EQ(MistakeInArguments({.name = "key", .values = 256}, {.name = "slot", .values = 1}), "");
+  EXPECT_EQ(MistakeInArguments({.name = "key", .values = 0}, {.name = "slot"}),
+            "expected 1 to 256 values of argument key of operation get, found 0");
+  EXPECT_EQ(MistakeInArguments({.name = "key", .values = 257}, {.name = "slot"}),
+            "expected 1 to 256 values of argument key of operation get, found 257");
+  const std::string_view names[] = {"old", "new", "old"};
+  EXPECT_EQ(MistakeInArguments({.name = "key"}, {.name = "age", .value_names = names}),
+            "expected a name of its own for each value of argument age of operation get, found old twice");
+}
+
 TEST(CaseTest, TheSeedIsTheSameOnEveryPlatform) {
   EXPECT_EQ(Seed(Case{}), 0xd0af2a8febabe7aaU);
   EXPECT_EQ(Seed(TwoThreads()), 0xd3c99d7988b72a7dU);

@@ -61,6 +61,7 @@ class RowWriter {
   RowWriter(const Finding& finding, const Alphabet& alphabet) : finding_(finding), alphabet_(alphabet) {}
 
   std::vector<Row> Write() {
+    if (finding_.kind == "deadlock") FindAwaited();
     for (const TraceStep& step : finding_.trace) {
       const auto index = static_cast<std::size_t>(&step - finding_.trace.data());
       if (index == schedule::kFirstSteps && finding_.steps_lost > 0)
@@ -81,10 +82,29 @@ class RowWriter {
   struct State {
     const TraceStep* point = nullptr;  // the last one; the finding's
     bool interrupted = false;          // others ran since the operation began
+    std::uint32_t waits_for = 0;       // an object's number, from its wait to its next step
   };
+
+  // What is waited for in the end: who has tried to wake the waiters of that is of interest.
+  void FindAwaited() {
+    std::array<bool, kMaxControlled> seen{};
+    for (auto step = finding_.trace.rbegin(); step != finding_.trace.rend(); ++step) {  // NOLINT(modernize-loop-convert)
+      const bool begins_or_ends = step->kind == StepKind::kWait || step->kind == StepKind::kEnd || step->kind == StepKind::kExit;
+      if (step->thread >= kMaxControlled || !begins_or_ends || std::exchange(seen[step->thread], true)) continue;
+      if (step->kind == StepKind::kWait && step->object != 0) awaited_.push_back(step->object);
+    }
+  }
+
+  // "calls pthread_cond_signal #2, at exchange.cc:12: nobody waits for it"
+  void AddWake(const TraceStep& step) {
+    if (!schedule::IsWake(step.what) || std::ranges::find(awaited_, step.object) == awaited_.end()) return;
+    const bool heard = std::ranges::any_of(states_, [&](const State& state) { return state.waits_for == step.object; });
+    AddRow(step, "calls " + ObjectText(step) + AtPlace(step) + (heard ? "" : ": nobody waits for it"));
+  }
 
   void Add(const TraceStep& step, bool is_last) {
     State& state = states_[step.thread];
+    if (step.kind != StepKind::kSwitch) state.waits_for = step.kind == StepKind::kWait ? step.object : 0;
     switch (step.kind) {
       case StepKind::kBegin:
         state = State{};
@@ -95,6 +115,7 @@ class RowWriter {
         break;
       case StepKind::kPoint:
         state.point = &step;
+        AddWake(step);
         if (is_last) AddRow(step, Beyond(step));
         break;
       case StepKind::kSwitch:
@@ -200,6 +221,7 @@ class RowWriter {
   const Finding& finding_;    // the caller's
   const Alphabet& alphabet_;  // the caller's
   std::vector<Row> rows_;
+  std::vector<std::uint32_t> awaited_;  // objects, of a deadlock
   std::array<State, kMaxControlled> states_;
 };
 

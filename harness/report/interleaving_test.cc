@@ -43,6 +43,28 @@ TEST(Interleaving, EveryKindOfStepHasItsRow) {
   ExpectGolden(Interleaving(finding, kAlphabet), "golden/steps.txt");
 }
 
+// Of a deadlock: who has called for the waiters, and whether anybody heard it.
+TEST(Interleaving, ALostWakeUpHasItsRow) {
+  Finding finding = RaceFinding();
+  finding.kind = "deadlock";
+  finding.trace = {Begin(0, 0),
+                   AtPoint(0, {.sync = 1}, "pthread_cond_signal", 3),
+                   AtPoint(0, {.sync = 2}, "pthread_cond_broadcast", 4),
+                   SwitchTo(0, PointKind::kSync, {.sync = 2}, 1),
+                   Begin(1, 0),
+                   Wait(1, {.sync = 1}, "condition variable", 3),
+                   SwitchTo(1, PointKind::kWait, {.sync = 1}, 0),
+                   AtPoint(0, {.sync = 3}, "pthread_cond_broadcast", 3),
+                   End(0, 0),
+                   SwitchTo(0, PointKind::kOp, {.operation = 1}, 1),
+                   Wait(1, {.sync = 2}, "condition variable", 3),
+                   SwitchTo(1, PointKind::kWait, {.sync = 2}, 0),
+                   Exit(0, 1)};
+  finding.places.assign(finding.trace.size(), "");
+  finding.places[1] = "queue.cc:40";
+  ExpectGolden(Interleaving(finding, kAlphabet), "golden/lost_wakeup.txt");
+}
+
 TEST(Interleaving, ALongTraceKeepsItsEndsAndItsMarks) {
   Finding finding = RaceFinding();
   finding.trace.clear();

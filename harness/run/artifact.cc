@@ -107,8 +107,12 @@ void CopyOut(int from) {
   }
 }
 
-bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path, bool* existed) {
+void NameArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path) {
   BuildPath(name, HashBytes(data, size), path);
+}
+
+bool WriteArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path, bool* existed) {
+  NameArtifact(name, data, size, path);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
   long file = RawSyscall(SYS_openat, AT_FDCWD, Word(path), kFlags | O_EXCL, 0666);
   const bool there = file == -EEXIST;

@@ -11,6 +11,10 @@ namespace handoff {
 // none) say. Copied; cut at kMaxPath. Call once, at start. Both may be null.
 void SetArtifactPlace(const char* prefix, const char* exact_path);
 
+// Puts the path of such a file into `path` (kMaxPath bytes): <prefix><name>-<hash>, or the exact path. Any thread, signal
+// handlers too.
+void NameArtifact(const char* name, const std::uint8_t* data, std::size_t size, char* path);
+
 // Writes `data` to <prefix><name>-<hash>, or to the exact path, and puts the path into `path` (kMaxPath bytes). `existed`, unless
 // null: whether there was a file before. False, with a sentence on standard error and no file, if that fails. Any thread, signal
 // handlers too.

@@ -113,13 +113,16 @@ std::string ReadCarrier(const Target& target, Environment environment, Options& 
   return "";
 }
 
-void ReadFlags(const std::vector<std::string>& arguments, Options& options) {
+// Returns what is wrong, or "".
+std::string ReadFlags(const std::vector<std::string>& arguments, Options& options) {
   bool other_mode = false;
   bool all_files = true;
   for (const std::string& argument : arguments) {
     if (argument == "-ignore_remaining_args=1") break;
     if (!argument.starts_with('-')) {
       std::error_code ignored;
+      if (!std::filesystem::exists(argument, ignored))
+        return argument + ": expected a case file or a folder of them, found nothing";
       all_files = all_files && std::filesystem::is_regular_file(argument, ignored);
       options.files.push_back(argument);
       continue;
@@ -139,6 +142,23 @@ void ReadFlags(const std::vector<std::string>& arguments, Options& options) {
     if (Find(kOtherModes, name) >= 0 && value != "0") other_mode = true;
   }
   if (other_mode || !all_files) options.files.clear();
+  return "";
+}
+
+// Letters to be changed, added or left out to make one of the other (Levenshtein's distance).
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
 }
 
 }  // namespace
@@ -150,13 +170,30 @@ std::variant<Options, std::string> ReadOptions(const Target& target, const std::
        {ReadStrategy(environment, options), ReadGranularity(environment, options), ReadParameter(environment, options),
         ReadConfirmSeconds(environment, options), ReadTwin(target, environment, options),
         ReadCarrier(target, environment, options), ReadSwitch("HANDOFF_DESCRIBE", environment, options.describe),
-        ReadSwitch("HANDOFF_PRINT_TEXT", environment, options.print_text)}) {
+        ReadSwitch("HANDOFF_PRINT_TEXT", environment, options.print_text), ReadSwitch("HANDOFF_WHY", environment, options.why),
+        ReadFlags(arguments, options)}) {
     if (!error.empty()) return error;
   }
-  ReadFlags(arguments, options);
   const char* json = environment("HANDOFF_REPLAY_JSON");
   options.replay_json = json == nullptr ? "" : json;
   return options;
+}
+
+std::string MisspeltVariable(const char* const* environment) {
+  constexpr std::array<std::string_view, 11> kNames = {"HANDOFF_STRATEGY",        "HANDOFF_GRANULARITY", "HANDOFF_PARAMETER",
+                                                       "HANDOFF_CONFIRM_SECONDS", "HANDOFF_TWIN",        "HANDOFF_CARRIER",
+                                                       "HANDOFF_DESCRIBE",        "HANDOFF_PRINT_TEXT",  "HANDOFF_WHY",
+                                                       "HANDOFF_REPLAY_JSON",     "HANDOFF_CACHE"};
+  constexpr std::size_t kSlips = 2;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with("HANDOFF_") || Find(kNames, name) >= 0) continue;
+    const auto* const meant =
+        std::ranges::find_if(kNames, [&](std::string_view known) { return Distance(name, known) <= kSlips; });
+    if (meant != kNames.end()) return std::string(name) + ": no such variable. Did you mean " + std::string(*meant) + "?";
+  }
+  return "";
 }
 
 bool HasOverrides(const Options& options) { return options.strategy || options.granularity || options.parameter; }

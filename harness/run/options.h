@@ -23,6 +23,7 @@ struct Options {
   schedule::Carrier carrier = schedule::Carrier::kFiber;  // the target's; HANDOFF_CARRIER=thread
   bool describe = false;                                  // HANDOFF_DESCRIBE=1
   bool print_text = false;                                // HANDOFF_PRINT_TEXT=1: files are printed as text, nothing runs
+  bool why = false;                                       // HANDOFF_WHY=1: what a file's finding hangs on is looked for
   std::string replay_json;                                // HANDOFF_REPLAY_JSON, "" if unset
   int confirm_seconds = 10;                               // HANDOFF_CONFIRM_SECONDS: how long a finding may take to fail again
 
@@ -41,6 +42,11 @@ using Environment = const char* (*)(const char* name);
 // The options, or a sentence on what is wrong, which lists the valid values. `arguments` without the program's name.
 std::variant<Options, std::string> ReadOptions(const Target& target, const std::vector<std::string>& arguments,
                                                Environment environment);
+
+// A variable in `environment` (NAME=VALUE, ended by null) that is all but one of ours, in a sentence; "" if there is none.
+// Misspelt, it would ask for nothing, and a campaign for a twin would be one for the safe target. Others that begin likewise are
+// their owner's.
+std::string MisspeltVariable(const char* const* environment);
 
 // Writes the overrides into a case; valid before, valid after.
 void Override(const Options& options, Case& c);

@@ -54,6 +54,24 @@ TEST(OptionsTest, WithoutAnythingTheTargetsOwnValuesHold) {
   EXPECT_TRUE(options.files.empty());
 }
 
+TEST(OptionsTest, AFileThatIsNotThereIsRefused) {
+  const auto read = Read({"-runs=1", "nosuch.txt"}, {});
+  ASSERT_TRUE(std::holds_alternative<std::string>(read));
+  EXPECT_EQ(std::get<std::string>(read), "nosuch.txt: expected a case file or a folder of them, found nothing");
+}
+
+TEST(OptionsTest, AVariableThatIsAlmostOneOfOursIsRefused) {
+  const auto misspelt = [](const char* entry) {
+    const char* const environment[] = {"PATH=/bin", entry, nullptr};
+    return MisspeltVariable(environment);
+  };
+  EXPECT_EQ(misspelt("HANDOFF_TWN=leaky"), "HANDOFF_TWN: no such variable. Did you mean HANDOFF_TWIN?");
+  EXPECT_EQ(misspelt("HANDOFF_STATEGY=pct"), "HANDOFF_STATEGY: no such variable. Did you mean HANDOFF_STRATEGY?");
+  EXPECT_EQ(misspelt("HANDOFF_TWIN=leaky"), "");
+  EXPECT_EQ(misspelt("HANDOFF_FOLDER=/usr"), "") << "its owner's";
+  EXPECT_EQ(misspelt("NO_HANDOFF_TWN=1"), "");
+}
+
 TEST(OptionsTest, LibFuzzersFlagsAreRead) {
   const Options options = Accepted({"-artifact_prefix=out/", "-timeout=3", "-runs=100", "-exact_artifact_path=x", "-seed=1"});
   EXPECT_EQ(options.artifact_prefix, "out/");

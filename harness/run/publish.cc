@@ -238,7 +238,13 @@ void Publisher::ConfirmAndWrite(ColdRunner& runner, const Case& original, const 
   if (keep(result)) known.shortened = confirmer.Shrink(result, keep);
   if (result.confirmed) known.decisive = confirmer.FindDecisive(result);
   known.interrupted = runner.Abandoned();
-  Print(result.published, result.outcome, known, ReadKept(exchange).path);
+  std::string path = ReadKept(exchange).path;
+  if (path.empty()) {  // it leaves without waiting for us, and keeps its case as it is (ends.cc)
+    static char own[kMaxPath];
+    NameArtifact("unconfirmed", exchange.case_bytes, exchange.case_size, own);
+    path = own;
+  }
+  Print(result.published, result.outcome, known, path);
 }
 
 void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
@@ -257,7 +263,7 @@ void Publisher::HandleVanished(ColdRunner& runner, Exchange& exchange) {
 
 void Publisher::PrintReplay(ColdRunner& runner, const Case& c, const Outcome& outcome, const std::string& path) const {
   Known known;
-  if (const char* why = std::getenv("HANDOFF_WHY"); why != nullptr && std::strcmp(why, "1") == 0) {
+  if (options_.why) {
     Confirmation confirmation;
     confirmation.published = c;
     confirmation.signature = SignatureOf(c, outcome);

@@ -153,6 +153,7 @@ int Runner::ReplayCold() {
     const Case& c = file.c;
     ReplayedFile& replayed = summary.files.emplace_back();
     replayed.path = path;
+    bool fits = true;
     for (int i = 0; i < options_.runs && code == 0; ++i) {
       const bool check = i == 0 && !DifferenceIsExpected(c);
       const Outcome outcome = cold.Run(c, options_.timeout_seconds, check);
@@ -163,7 +164,9 @@ int Runner::ReplayCold() {
       Add(outcome, replayed);
       if (!outcome.Failed()) {
         if (i > 0 || c.strategy != Strategy::kListed) continue;
-        PrintNotes(UntakenSwitches(file, outcome, path));
+        const std::vector<std::string> untaken = UntakenSwitches(file, outcome, path);
+        PrintNotes(untaken);
+        fits = untaken.empty();
         continue;
       }
       replayed.signature = publisher.SignatureOf(c, outcome);
@@ -171,7 +174,8 @@ int Runner::ReplayCold() {
       code = outcome.end == EndKind::kTimeout ? kExitTimeout : kExitFinding;
     }
     if (code != 0) break;
-    std::fprintf(stderr, "%s: did not fail in %d run%s.\n", path.c_str(), replayed.runs, replayed.runs == 1 ? "" : "s");
+    std::fprintf(stderr, "%s: did not fail in %d run%s.%s\n", path.c_str(), replayed.runs, replayed.runs == 1 ? "" : "s",
+                 fits ? "" : " Its schedule is not one of this code any more: it tests little here.");
   }
   if (!options_.replay_json.empty() && !Write(summary, options_.replay_json)) return kExitUsage;
   return code;
@@ -211,6 +215,20 @@ int PrintFiles(const Target& target, const Options& options) {
 }
 }  // namespace
 
+namespace {
+// What is wrong with the tables of a target, in a sentence; "" if nothing is.
+std::string MistakeIn(const Target& target) {
+  const std::string_view own[] = {target.name};
+  std::vector<std::string_view> twins = {"safe"};  // what the command calls the target itself
+  for (const Twin& twin : target.twins) twins.push_back(twin.name);
+  for (const std::string& mistake :
+       {MistakeInNames("the target", own), MistakeIn(target.alphabet), MistakeInNames("each twin", twins)}) {
+    if (!mistake.empty()) return mistake;
+  }
+  return "";
+}
+}  // namespace
+
 Runner& StartRunner(const Target& target, const std::vector<std::string>& arguments, const char* program) {
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
   std::variant<Options, std::string> read = ReadOptions(target, arguments, environment);
@@ -218,7 +236,11 @@ Runner& StartRunner(const Target& target, const std::vector<std::string>& argume
     std::fprintf(stderr, "%s\n", error->c_str());
     std::exit(kExitUsage);
   }
-  if (const std::string mistake = MistakeIn(target.alphabet); !mistake.empty()) {
+  if (const std::string misspelt = MisspeltVariable(environ); !misspelt.empty()) {
+    std::fprintf(stderr, "%s\n", misspelt.c_str());
+    std::exit(kExitUsage);
+  }
+  if (const std::string mistake = MistakeIn(target); !mistake.empty()) {
     std::fprintf(stderr, "%s: %s.\n", std::string(target.name).c_str(), mistake.c_str());
     std::exit(kExitUsage);
   }

@@ -229,6 +229,7 @@ void Prepare(const Plan& plan, const Body& body, const int* operations) {
   state.ready = state.timed = 0;
   state.holder = state.asker = -1;
   state.tickets = 0;
+  state.signals = 0;
   state.now = 0;
   state.looks = 0;
   Record& record = state.record;
@@ -301,10 +302,14 @@ void Hand(int next) {
   if (state.threads[next].fiber != nullptr) {
     host_next = state.threads[next].fiber;
     Set(&host_go);
+  } else if (state.threads[next].pause_word != nullptr) {
+    Set(state.threads[next].pause_word);
   } else {
     Set(state.threads[next].created ? &created_go[next] : &go[next]);
   }
 }
+
+void ParkAt(std::uint32_t* word) { Await(word); }
 
 void Park(int id) {
   if (state.threads[id].fiber == nullptr) {

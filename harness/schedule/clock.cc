@@ -50,7 +50,7 @@ Nanoseconds Span(time_t seconds, long nanoseconds) {
 }  // namespace
 
 Nanoseconds LimitAt(clockid_t clock, const timespec& time) {
-  return IsValid(time) ? Span(time.tv_sec - StartOf(clock), time.tv_nsec) : kBadLimit;
+  return IsValid(time) && IsModelled(clock) ? Span(time.tv_sec - StartOf(clock), time.tv_nsec) : kBadLimit;
 }
 Nanoseconds LimitIn(const timespec& time) {
   return IsValid(time) && time.tv_sec >= 0 ? state.now + Span(time.tv_sec, time.tv_nsec) : kBadLimit;

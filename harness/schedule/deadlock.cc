@@ -50,6 +50,8 @@ const char* WhoCouldWake(WaitOn on) {
       return "which only the missing threads could end";
     case WaitOn::kFutex:
       return "which only a notify could end";
+    case WaitOn::kSignal:
+      return "which nobody sends";
     case WaitOn::kForever:
       return "which nobody ends";
     default:
@@ -109,6 +111,15 @@ ThreadSet AddCycle(int start) {
   return cycle;
 }
 
+bool IsInCycle(int start) {
+  int at = start;
+  for (int steps = 0; steps < kMaxControlled && at >= 0; ++steps) {
+    at = Waits(at) ? OwnerOf(state.threads[at]) : -1;
+    if (at == start) return true;
+  }
+  return false;
+}
+
 // Those that wait for what no waiting thread holds: all others wait for one of these, in the end.
 ThreadSet WithoutOwner() {
   ThreadSet found = 0;
@@ -136,6 +147,13 @@ void AskAll(int current, StackOf of, ThreadSet decisive) {
   }
 }
 }  // namespace
+
+bool HasCycle() {
+  for (int i = 0; i < state.count; ++i) {
+    if (IsInCycle(i)) return true;
+  }
+  return false;
+}
 
 const char* WaitName(WaitOn on) {
   switch (on) {

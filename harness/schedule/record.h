@@ -32,6 +32,12 @@ struct Step {
   std::uint32_t times = 1;     // of a time-out: how often the same wait ended so, one right after the other
 };
 
+// Whether a point wakes who waits for its object, and is forgotten if nobody does: the one that a lost wake-up is about.
+static inline bool IsWake(const char* what) {
+  return what != nullptr && (__builtin_strcmp(what, "pthread_cond_signal") == 0 ||
+                             __builtin_strcmp(what, "pthread_cond_broadcast") == 0 || __builtin_strcmp(what, "futex wake") == 0);
+}
+
 // Frames kept of a stack.
 inline constexpr int kMaxFrames = 48;
 // Of a failed run: where each thread waits, and where what it waits for was taken.

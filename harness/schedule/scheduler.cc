@@ -1,5 +1,7 @@
 #include "harness/schedule/scheduler.h"
 
+#include <sys/wait.h>
+
 #include "harness/schedule/point.h"
 #include "harness/schedule/raw_syscall.h"
 #include "harness/schedule/state.h"
@@ -61,13 +63,19 @@ Decision Describe(PointKind kind, int current) {
   return d;
 }
 
-// When nobody can run: a thread that waits for a signal may get one from outside (SIGCHLD, say), so it is to ask the kernel. Not
-// a decision, since there is no choice. -1 if there is none.
+// When nobody can run: a thread that waits for a signal may have got one past us, or get it from a child process (SIGCHLD, say),
+// so it is to ask the kernel. Not a decision, since there is no choice. -1 if there is none, or no child, or what no signal can
+// end.
 int AskKernel() {
+  if (HasCycle()) return -1;
+  siginfo_t info;
+  const bool has_child = RawSyscall(SYS_waitid, P_ALL, 0, Word(&info), WEXITED | WNOHANG | WNOWAIT, 0) == 0;
   for (int id = 0; id < state.count; ++id) {
     Thread& thread = state.threads[id];
     if (thread.state != ThreadState::kWaiting || thread.waits_on != WaitOn::kSignal) continue;
-    thread.asks_kernel = true;
+    if (thread.asked && !has_child) continue;
+    thread.asked = true;
+    thread.asks_kernel = has_child;
     SetReady(id);
     return id;
   }
@@ -308,7 +316,7 @@ void Point(PointKind kind, const void* object, const char* what) {
   }
   state.pending[id] = 0;
   Arm();
-  if (thread.signals != 0) DeliverSignals();
+  if (thread.hears) DeliverSignals();
 }
 
 bool Block(const void* object, WaitOn on, Nanoseconds limit) {
@@ -341,7 +349,7 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit) {
   thread.object = nullptr;
   thread.limit = kNoLimit;
   Arm();
-  if (thread.signals != 0) DeliverSignals();
+  if (thread.hears) DeliverSignals();
   return woken;
 }
 
@@ -374,11 +382,11 @@ int Wake(const void* object, int how_many, std::uint32_t channels) {
   return woken;
 }
 
-void SendSignal(int id, int signal) {
+void Disturb(int id, Interruption interruption) {
   Thread& thread = state.threads[id];
-  thread.signals |= 1ULL << (signal - 1);
   if (thread.state != ThreadState::kWaiting) return;
-  thread.interruption = Interruption::kSent;
+  thread.interruption = interruption;
+  if (thread.pause_word != nullptr) ++state.alive;
   SetReady(id);
   ArmAgain();
 }
@@ -451,35 +459,38 @@ void Leave(int id) {
   }
 }
 
-void PauseForEver(int id) {
+void PauseCreated(int id) {
   Disarm();
   Thread& thread = state.threads[id];
+  std::uint32_t word = 0;  // a later run may give the number to another thread, and with it the place to park
   ++thread.at.sync;
   thread.at.access = 0;
   thread.waits_on = WaitOn::kForever;
+  thread.interruption = Interruption::kNone;
   SetWaiting(id, kNoLimit);
   --state.alive;
   AddStep(
       {.kind = StepKind::kWait, .thread = static_cast<std::uint8_t>(id), .at = thread.at, .what = WaitName(WaitOn::kForever)});
   ReleaseEndEdge();
   SetSelf(-1);
-  if (state.alive == 0) {
-    state.holder = -1;
-    WakeDriver();
-  } else {
-    const int next = Decide(PointKind::kWait, id);
-    if (next < 0) FailDeadlock(id);
-    state.holder = next;
-    Hand(next);
-  }
-  for (;;) RawSyscall(SYS_pause);
+  const int next = state.alive == 0 ? -1 : Decide(PointKind::kWait, id);
+  if (next < 0 && state.alive != 0) FailDeadlock(id);
+  thread.pause_word = &word;
+  state.holder = next;
+  next < 0 ? WakeDriver() : Hand(next);
+  ParkAt(&word);
+  thread.pause_word = nullptr;
+  thread.waits_on = WaitOn::kNothing;
+  SetSelf(id);
+  Arm();
+  DeliverSignals();
 }
 
 void RunOperations(int id) {
   Thread& thread = state.threads[id];
   const int count = state.operations[id];
   Arm();
-  if (thread.signals != 0) DeliverSignals();
+  if (thread.hears) DeliverSignals();
   for (int k = 0; k < count; ++k) {
     AddStep({.kind = StepKind::kBegin, .thread = static_cast<std::uint8_t>(id), .at = thread.at});
     state.body->operation(state.body->context, id, k);

@@ -62,7 +62,8 @@ void NotePlace(const Step& step, CodePlace& place) {
   // One that goes round in a loop has been seen often enough: 20,000 rounds would take a fifth of a second.
   constexpr std::uint32_t kEnough = 200;
   const bool stops = step.kind == StepKind::kSwitch && step.point != PointKind::kOp && step.point != PointKind::kEnd;
-  const bool wanted = (stops || step.kind == StepKind::kWait) && state.threads[step.thread].points < kEnough;
+  const bool wakes = step.kind == StepKind::kPoint && IsWake(step.what);
+  const bool wanted = (stops || wakes || step.kind == StepKind::kWait) && state.threads[step.thread].points < kEnough;
   place.count = wanted ? ReadFrames(place.frames, static_cast<int>(std::size(place.frames))) : 0;
 }
 

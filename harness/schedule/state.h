@@ -5,6 +5,7 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <cstdint>
 
 #include "harness/schedule/fiber.h"
@@ -52,9 +53,8 @@ inline constexpr std::uint32_t kAllChannels = FUTEX_BITSET_MATCH_ANY;
 // with EINTR.
 enum class Interruption : std::uint8_t {
   kNone,
-  kSent,      // no handler has run: it is blocked or ignored
-  kRestarts,  // its handler has run, installed with SA_RESTART
-  kHandled,   // it has, without
+  kRestarts,  // a handler has run, installed with SA_RESTART
+  kHandled,   // one has, without
 };
 
 enum class ThreadState : std::uint8_t { kAbsent, kReady, kWaiting, kDone };
@@ -64,7 +64,9 @@ struct Thread {
   bool signalled = false;    // the last wait ended because of a Wake, not of its time limit
   bool created = false;      // by a controlled thread, inside the run
   bool parked = false;       // in the middle of its operations: it can be asked where it stands
-  bool asks_kernel = false;  // it waits for a signal, and nobody is left who could send one: outsiders can
+  bool asked = false;        // it waits for a signal, nobody of the run can run, and it has been woken to look once more
+  bool asks_kernel = false;  // and there is a child process that could send one
+  bool hears = false;        // it has been sent a signal
   Interruption interruption = Interruption::kNone;
   WaitOn waits_on = WaitOn::kNothing;
   std::uint16_t paused = 0;               // depth of Pause
@@ -80,18 +82,20 @@ struct Thread {
   std::uint32_t unbroken = 0;             // of those, since the last switch or spin
   std::uint64_t enrolment = 0;            // of a created one: a ticket, by which two bearers of one number are told apart
   Position at;
-  Fiber* fiber = nullptr;     // owned by fibers.cc; null if the thread has an OS thread of its own
-  unsigned long handle = 0;   // pthread_t; 0 if the thread is a fiber
-  long kernel_id = 0;         // 0 until a created one has run
-  std::uint64_t signals = 0;  // sent by the others and not delivered: bit N - 1 for signal N
-  std::uint64_t awaited = 0;  // by sigwait and its like, in the same bits
+  Fiber* fiber = nullptr;               // owned by fibers.cc; null if the thread has an OS thread of its own
+  unsigned long handle = 0;             // pthread_t; 0 if the thread is a fiber
+  long kernel_id = 0;                   // 0 until a created one has run
+  std::uint64_t signals = 0;            // sent by the others and not delivered: bit N - 1 for signal N
+  std::uint64_t awaited = 0;            // by sigwait and its like, in the same bits
+  std::uint64_t blocked_at_birth = 0;   // of a created one, in the same bits
+  std::uint32_t* pause_word = nullptr;  // the thread's own: of a created one that pauses; where it parks
 };
 
 struct State {
   Thread threads[kMaxControlled];
   std::uint32_t pending[kMaxControlled] = {};  // see Decision::pending
   int count = 0;                               // threads of this execution, created ones included
-  int alive = 0;                               // of those, not ended and not paused for ever
+  int alive = 0;                               // of those, not ended, and not created ones that pause
   int holder = -1;
   int asker = -1;                   // the thread that has found a deadlock or livelock and asks the others where they stand
   ThreadSet ready = 0;              // whose state is kReady
@@ -106,6 +110,7 @@ struct State {
   std::uint64_t tickets = 0;        // handed out: to waits, and to created threads
   long leaving = 0;                 // kernel's id of the created thread that has handed the baton on for good; 0: nobody
   std::uint32_t looks = 0;          // at the clock
+  std::uint64_t signals = 0;        // sent to the process, which everybody blocks: bits as in Thread
   Nanoseconds now = 0;
   bool keeps_stacks = false;   // see KeepStacks
   bool notes_foreign = false;  // see NoteForeignThreads
@@ -139,11 +144,12 @@ bool Block(const void* object, WaitOn on, Nanoseconds limit);
 int Wake(const void* object, int how_many, std::uint32_t channels = kAllChannels);
 // Who waits for `object` longest; null if nobody does.
 Thread* OldestWaiter(const void* object, std::uint32_t channels = kAllChannels);
-// Another thread of the run sends `thread` this signal: it is delivered when that one has the baton (waits_signal.cc). Ends a
-// wait, which has to be begun again if no wake has come in between.
-void SendSignal(int thread, int signal);
+// Ends the wait of `thread`, if it waits, because of a signal: it has to look again, if no wake has come in between.
+void Disturb(int thread, Interruption interruption);
 // On the thread that they were sent to, with the baton: runs the handlers.
 void DeliverSignals();
+// As sigsuspend, or until the limit; `mask` may be null: the thread's own. 0, EINTR or EINVAL.
+int Suspend(const sigset_t* mask, Nanoseconds limit, const char* what);
 // Whether a wait with this limit that a signal has interrupted ends with EINTR. Without a limit SA_RESTART begins it again
 // (signal(7)).
 bool EndsWait(Interruption interruption, Nanoseconds limit);
@@ -151,8 +157,9 @@ bool EndsWait(Interruption interruption, Nanoseconds limit);
 int Enroll();
 // The calling thread has ended: passes the baton on. The caller must not touch the state afterwards.
 void Leave(int id);
-// The calling thread, a created one, waits for ever: passes the baton on and never asks for it again, whatever runs later.
-[[noreturn]] void PauseForEver(int id);
+// The calling thread, a created one, pauses: passes the baton on, and does not keep the run from ending. Returns when a signal
+// has been sent to it, with the baton; else never, whatever runs later.
+void PauseCreated(int id);
 // Runs the operations of program thread `id` on the calling carrier, which holds the baton.
 void RunOperations(int id);
 
@@ -171,6 +178,8 @@ void AddStep(const Step& step);
 [[noreturn]] void Fail(FailureKind kind, const char* text);
 // Explains why nobody can run (deadlock.cc) and fails. `current` is the calling thread, which waits, has ended or pauses.
 [[noreturn]] void FailDeadlock(int current);
+// Whether some wait for each other, in a cycle of owners: nobody from outside can end that.
+bool HasCycle();
 
 // An operation of `current`, the calling thread, does not end.
 [[noreturn]] void FailLivelock(int current);
@@ -190,6 +199,7 @@ void NoteTaken(int thread, const void* object);
 // Handing the baton over (carriers.cc).
 void Hand(int next);
 void Park(int id);
+void ParkAt(std::uint32_t* word);  // until Hand sets it, by way of Thread::pause_word
 void WakeDriver();
 // Orders what the calling thread did before what the driver does after the execution.
 void ReleaseEndEdge();

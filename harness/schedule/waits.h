@@ -13,10 +13,14 @@ namespace handoff::schedule {
 int LockMutex(pthread_mutex_t* mutex, Nanoseconds limit);
 int UnlockMutex(pthread_mutex_t* mutex);
 
-// A time limit of the caller's as the scheduler's time: absolute by a clock, or from now on; or kBadLimit (clock.cc).
+// A time limit of the caller's as the scheduler's time: absolute by a clock, or from now on; or kBadLimit, for a
+// clock that nobody can wait for as well (clock.cc).
 Nanoseconds LimitAt(clockid_t clock, const timespec& time);
 Nanoseconds LimitIn(const timespec& time);
 // The clock of an absolute limit when only the object knows it: the two clocks of an execution are decades apart.
 clockid_t GuessClock(const timespec& time);
+
+// The signals that the calling thread blocks: bit N - 1 for signal N.
+std::uint64_t OwnBlocked();
 
 }  // namespace handoff::schedule

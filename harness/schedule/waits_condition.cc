@@ -40,13 +40,14 @@ int WaitCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanoseconds
 
 int WaitSemaphore(sem_t* semaphore, Nanoseconds limit) {
   Point(PointKind::kSync, semaphore, limit != kNoLimit ? "sem_timedwait" : "sem_wait");
+  if (limit == kBadLimit) {
+    errno = EINVAL;
+    return -1;
+  }
   for (;;) {
     if (Real_sem_trywait()(semaphore) == 0) return 0;
     if (errno != EAGAIN) return -1;
-    const bool woken = limit != kBadLimit && Block(semaphore, WaitOn::kSemaphore, limit);
-    if (limit == kBadLimit) {
-      errno = EINVAL;
-    } else if (!woken && limit != kNoLimit) {
+    if (!Block(semaphore, WaitOn::kSemaphore, limit) && limit != kNoLimit) {
       errno = ETIMEDOUT;
     } else if (EndsWait(state.threads[Self()].interruption, limit)) {
       errno = EINTR;

@@ -50,7 +50,7 @@ long RequeueFutex(const std::uint32_t* word, int wake, long requeue, const std::
   Point(PointKind::kSync, word, "futex requeue");
   if (expected != nullptr && __atomic_load_n(word, __ATOMIC_RELAXED) != *expected) return -EAGAIN;
   long moved = Wake(word, wake);
-  for (Thread* thread = nullptr; requeue > 0 && (thread = OldestWaiter(word)) != nullptr; --requeue, ++moved) {
+  for (Thread* thread = nullptr; other != word && requeue > 0 && (thread = OldestWaiter(word)) != nullptr; --requeue, ++moved) {
     thread->object = other;
   }
   return moved;

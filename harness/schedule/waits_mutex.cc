@@ -82,6 +82,8 @@ int LockMutex(pthread_mutex_t* mutex, Nanoseconds limit) {
 }
 
 int UnlockMutex(pthread_mutex_t* mutex) {
+  // To the real call all fibers are one owner.
+  if (state.threads[Self()].fiber != nullptr && MayRelock(mutex) && OwnedByOther(mutex)) return EPERM;
   const int result = Real_pthread_mutex_unlock()(mutex);
   if (result == 0 && DropOwner(mutex)) Wake(mutex, kMaxControlled);
   return result;

@@ -1,5 +1,6 @@
 // Signals between the threads of a program. The receiver is a created thread, which has an OS thread of its own on every carrier.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -136,7 +137,7 @@ TEST_P(SignalTest, EndsASleep) {
   });
 }
 
-// It is blocked while nobody looks at what it does, and the wait goes on.
+// It stays pending, and the wait goes on.
 TEST_P(SignalTest, ABlockedOneEndsNothing) {
   static sem_t semaphore;
   Install(0);
@@ -296,7 +297,30 @@ TEST_P(SignalTest, GoesToTheProcess) {
   program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, 1), GetParam());
 }
 
-// Nobody of the run can send it, but somebody else does: no deadlock.
+// All of the program's threads that could hear it block it, but for one.
+TEST_P(SignalTest, GoesToWhoDoesNotBlockIt) {
+  static sem_t posted;
+  static std::atomic<bool> runs;
+  Install(SA_RESTART);
+  in_handler = [] { sem_post(&posted); };
+  const auto send = [] {
+    runs = false;
+    std::thread receives([] {
+      runs = true;
+      EXPECT_EQ(sem_wait(&posted), 0);
+    });
+    std::thread sends([] {
+      BlockUsr1();
+      while (!runs) std::this_thread::yield();
+      EXPECT_EQ(kill(getpid(), SIGUSR1), 0);
+    });
+    receives.join();
+    sends.join();
+  };
+  RunAll({{send}, {[] { std::this_thread::yield(); }}}, [] { sem_init(&posted, 0, 0); }, [] {});
+}
+
+// Nobody of the run can send it, but a child does: no deadlock.
 TEST_P(SignalTest, ComesFromOutside) {
   Install(0);
   const auto wait = [] {
@@ -321,6 +345,161 @@ TEST_P(SignalTest, ComesFromOutside) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     program.Run(MakePlan(handoff::Strategy::kRandom, Granularity::kSync, seed), GetParam());
   }
+}
+
+// While its handler runs a signal is blocked, to ThreadSanitizer all are: what comes then must not be handled between the look at
+// a semaphore or a mutex and the wait for it.
+TEST_P(SignalTest, ComesWhileAnotherIsHandled) {
+  static sem_t semaphore;
+  static std::mutex mutex;
+  static int inside;
+  for (const int flags : {0, SA_RESTART}) {
+    Install(flags);
+    in_handler = [] { std::this_thread::yield(); };
+    const auto receive = [] {
+      while (sem_wait(&semaphore) != 0) EXPECT_EQ(errno, EINTR);
+      for (int i = 0; i < 3; ++i) {
+        const std::scoped_lock lock(mutex);
+        EXPECT_EQ(++inside, 1);
+        std::this_thread::yield();
+        --inside;
+      }
+    };
+    const auto send = [receive] {
+      std::thread receives(receive);
+      for (int i = 0; i < 3; ++i) {
+        pthread_kill(receives.native_handle(), SIGUSR1);
+        const std::scoped_lock lock(mutex);
+        EXPECT_EQ(++inside, 1);
+        std::this_thread::yield();
+        --inside;
+      }
+      sem_post(&semaphore);
+      for (int i = 0; i < 3; ++i) pthread_kill(receives.native_handle(), SIGUSR1);
+      receives.join();
+    };
+    const auto reset = [] {
+      sem_init(&semaphore, 0, 0);
+      inside = 0;
+    };
+    RunAll({{send}, {[] { std::this_thread::yield(); }}}, reset, [] {});
+  }
+}
+
+// Those of the real-time kind queue, the others are sent or not.
+TEST_P(SignalTest, QueuesInRealTime) {
+  static sem_t stop;
+  static std::atomic<int> times;
+  sem_init(&stop, 0, 0);
+  struct sigaction action = {};
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = [](int) { ++times; };
+  ASSERT_EQ(sigaction(SIGRTMIN + 3, &action, nullptr), 0);
+  const auto send = [] {
+    times = 0;
+    std::thread receives([] { EXPECT_EQ(sem_wait(&stop), 0); });
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(pthread_kill(receives.native_handle(), SIGRTMIN + 3), 0);
+    sem_post(&stop);
+    receives.join();
+    EXPECT_EQ(times, 5);
+  };
+  RunAll({{send}, {[] { std::this_thread::yield(); }}}, [] {}, [] {});
+}
+
+// A created thread that pauses is not waited for at the end of a run, and yet ends its pause.
+TEST_P(SignalTest, EndsAPauseOfACreatedThread) {
+  static std::atomic<bool> over;
+  Install(SA_RESTART);
+  const auto send = [] {
+    over = false;
+    std::thread pauses([] {
+      EXPECT_EQ(pause(), -1);
+      EXPECT_EQ(errno, EINTR);
+      over = true;
+    });
+    while (!over) {
+      pthread_kill(pauses.native_handle(), SIGUSR1);
+      std::this_thread::yield();
+    }
+    pauses.join();
+  };
+  RunAll({{send}, {[] { std::this_thread::yield(); }}}, [] {}, [] {});
+}
+
+// A flag that is looked at before the pause: the signal may come in between.
+TEST_P(SignalTest, ALostOneIsADeadlock) {
+  static std::atomic<bool> flag;
+  Install(SA_RESTART);
+  in_handler = [] { flag = true; };
+  ExpectFailure({{[] {
+                  flag = false;
+                  std::thread waits([] {
+                    if (!flag) pause();
+                  });
+                  pthread_kill(waits.native_handle(), SIGUSR1);
+                  waits.join();
+                }}},
+                "waits for the end of B");
+  ExpectFailure({{[] { poll(nullptr, 0, -1); }}}, "A waits for signal #1, which nobody sends");
+}
+
+// Two that wait for each other are stuck, whatever signals a third one hopes for.
+TEST_P(SignalTest, ACycleBesideAWaitForOneIsADeadlock) {
+  static std::mutex first;
+  static std::mutex second;
+  ExpectFailure({{[] {
+                   BlockUsr1();
+                   {
+                     const std::scoped_lock one(first);
+                     const std::scoped_lock other(second);
+                   }
+                   kill(getpid(), SIGUSR1);
+                 }},
+                 {[] {
+                   BlockUsr1();
+                   const std::scoped_lock one(second);
+                   const std::scoped_lock other(first);
+                 }},
+                 {[] {
+                   BlockUsr1();
+                   const sigset_t set = OnlyUsr1();
+                   int signal = 0;
+                   sigwait(&set, &signal);
+                 }}},
+                "Cycle: ");
+}
+
+// With a mask of its own a wait hears what the mask lets through.
+TEST_P(SignalTest, TheMaskOfAWaitHolds) {
+  static std::atomic<int> other;
+  Install(0);
+  struct sigaction action = {};
+  action.sa_handler = [](int) { ++other; };
+  ASSERT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
+  const auto send = [] {
+    other = 0;
+    ended = 0;
+    std::thread waits([] {
+      BlockUsr1();
+      sigset_t mask;
+      sigemptyset(&mask);
+      sigaddset(&mask, SIGUSR2);
+      EXPECT_EQ(ppoll(nullptr, 0, nullptr, &mask), -1);
+      EXPECT_EQ(errno, EINTR);
+      ended = 1;
+    });
+    for (int i = 0; i < 20; ++i) std::this_thread::yield();
+    pthread_kill(waits.native_handle(), SIGUSR2);
+    for (int i = 0; i < 20; ++i) std::this_thread::yield();
+    while (ended == 0) {
+      pthread_kill(waits.native_handle(), SIGUSR1);
+      std::this_thread::yield();
+    }
+    waits.join();
+    EXPECT_EQ(other, 1);
+  };
+  RunAll({{send}, {[] { std::this_thread::yield(); }}}, [] {}, [] {});
+  EXPECT_GT(handled, 0);
 }
 
 // The carrier of a thread that has ended waits for the next run: nothing is to happen there.

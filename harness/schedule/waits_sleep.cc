@@ -25,15 +25,14 @@ int Sleep(Nanoseconds limit, const char* what) {
   if (limit == kBadLimit) return EINVAL;
   const Thread& thread = state.threads[Self()];
   Point(PointKind::kYield, nullptr, what);
-  do {
-    Block(&thread.limit, WaitOn::kSleep, limit);
-  } while (thread.interruption == Interruption::kSent);
+  Block(&thread.limit, WaitOn::kSleep, limit);
   return thread.interruption == Interruption::kNone ? 0 : EINTR;
 }
 
-// As poll, select and their like give it.
-int SleepIn(const timespec& time, const char* what) {
-  const int error = Sleep(LimitIn(time), what);
+// As poll, select and their like give it. With another signal mask, or without a limit, only a signal is waited for.
+int SleepIn(const timespec* time, const sigset_t* mask, const char* what) {
+  const Nanoseconds limit = time != nullptr ? LimitIn(*time) : kNoLimit;
+  const int error = mask == nullptr && time != nullptr ? Sleep(limit, what) : Suspend(mask, limit, what);
   if (error == 0) return 0;
   errno = error;
   return -1;
@@ -60,6 +59,7 @@ int sched_yield() noexcept {
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
   if (Controlled() < 0) return static_cast<int>(-RawSyscall(SYS_clock_nanosleep, clock, flags, Word(time), Word(left)));
+  if (clock == CLOCK_THREAD_CPUTIME_ID) return EINVAL;
   const bool absolute = (flags & TIMER_ABSTIME) != 0;
   const Nanoseconds limit = absolute ? LimitAt(clock, *time) : LimitIn(*time);
   const int error = Sleep(limit, "clock_nanosleep");
@@ -88,24 +88,26 @@ int thrd_sleep(const timespec* time, timespec* left) {
 }
 void thrd_yield() { sched_yield(); }
 
-// With nothing to look at these are sleeps. A wait for a descriptor is the kernel's, and so is one with another signal mask.
+// With nothing to look at these are sleeps. A wait for a descriptor is the kernel's.
 int poll(pollfd* descriptors, nfds_t count, int milliseconds) {
-  if (Controlled() < 0 || count != 0 || milliseconds < 0) return Real_poll()(descriptors, count, milliseconds);
-  return SleepIn({.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L}, "poll");
+  if (Controlled() < 0 || count != 0) return Real_poll()(descriptors, count, milliseconds);
+  const timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L};
+  return SleepIn(milliseconds < 0 ? nullptr : &time, nullptr, "poll");
 }
 int ppoll(pollfd* descriptors, nfds_t count, const timespec* time, const sigset_t* mask) {
-  if (Controlled() < 0 || count != 0 || time == nullptr || mask != nullptr) return Real_ppoll()(descriptors, count, time, mask);
-  return SleepIn(*time, "ppoll");
+  if (Controlled() < 0 || count != 0) return Real_ppoll()(descriptors, count, time, mask);
+  return SleepIn(time, mask, "ppoll");
 }
+// Linux takes microseconds that are more than a second.
 int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* time) {
-  if (Controlled() < 0 || count != 0 || time == nullptr) return Real_select()(count, read, write, except, time);
-  return SleepIn({.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000}, "select");
+  if (Controlled() < 0 || count != 0) return Real_select()(count, read, write, except, time);
+  if (time == nullptr) return SleepIn(nullptr, nullptr, "select");
+  const timespec in = {.tv_sec = time->tv_sec + time->tv_usec / 1'000'000, .tv_nsec = time->tv_usec % 1'000'000 * 1000};
+  return SleepIn(&in, nullptr, "select");
 }
 int pselect(int count, fd_set* read, fd_set* write, fd_set* except, const timespec* time, const sigset_t* mask) {
-  if (Controlled() < 0 || count != 0 || time == nullptr || mask != nullptr) {
-    return Real_pselect()(count, read, write, except, time, mask);
-  }
-  return SleepIn(*time, "pselect");
+  if (Controlled() < 0 || count != 0) return Real_pselect()(count, read, write, except, time, mask);
+  return SleepIn(time, mask, "pselect");
 }
 
 }  // extern "C"

@@ -60,7 +60,7 @@ void* CreatedMain(void* argument) {
   pthread_setspecific(leave_key, reinterpret_cast<void*>(std::uintptr_t{1}));
   state.threads[id].kernel_id = RawSyscall(SYS_gettid);
   Arm();
-  if (state.threads[id].signals != 0) DeliverSignals();
+  if (state.threads[id].hears) DeliverSignals();
   return birth.routine(birth.argument);
 }
 
@@ -91,6 +91,7 @@ Created FindThread(pthread_t handle) {
 int Join(const Created& created, pthread_t handle, void** result, Nanoseconds limit, const char* what) {
   const void* object = &state.threads[created.id];
   Point(PointKind::kSync, object, what);
+  if (created.id == Self()) return EDEADLK;
   while (!created.HasEnded()) {
     if (limit == kBadLimit) return EINVAL;
     if (!Block(object, WaitOn::kJoin, limit) && limit != kNoLimit) return ETIMEDOUT;
@@ -127,6 +128,7 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   pthread_once(&leave_key_once, MakeLeaveKey);
   const int id = Enroll();
   births[id] = Birth{routine, argument};
+  state.threads[id].blocked_at_birth = OwnBlocked();
   const int result =
       Real_pthread_create()(handle, attributes, CreatedMain, reinterpret_cast<void*>(static_cast<std::intptr_t>(id)));
   if (result == 0) {
@@ -156,6 +158,7 @@ int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit)
 
 int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t clock, const timespec* limit) {
   const Created created = Controlled() >= 0 ? FindThread(handle) : Created{};
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
   if (created.id < 0) return Real_pthread_clockjoin_np()(handle, result, clock, limit);
   const CallerFrame frame(__builtin_return_address(0));
   const Nanoseconds until = limit != nullptr ? LimitAt(clock, *limit) : kNoLimit;
@@ -182,14 +185,17 @@ void pthread_exit(void* result) {
 }
 
 // CPython parks threads like this that come back during finalisation. A created thread counts as ended, though nobody can join
-// it, and waits outside the schedule: a thread of a later execution may get its number, and with it its place to park.
+// it, until somebody sends it a signal.
 int pause() {
   if (Controlled() < 0) return Real_pause()();
-  if (state.threads[Self()].created) PauseForEver(Self());
+  const CallerFrame frame(__builtin_return_address(0));
+  Point(PointKind::kSync, nullptr, "pause");
   const Thread& thread = state.threads[Self()];
-  do {
+  if (thread.created) {
+    PauseCreated(Self());
+  } else {
     Block(&thread.waits_on, WaitOn::kForever, kNoLimit);
-  } while (thread.interruption == Interruption::kSent);
+  }
   errno = EINTR;
   return -1;
 }

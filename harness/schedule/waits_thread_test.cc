@@ -84,6 +84,43 @@ TEST_P(WaitsTest, AThreadThatHasEndedIsGoneBeforeTheNextOneRuns) {
   }
 }
 
+// More threads than numbers, one after another: a switch of a later bearer of a number waits for it.
+TEST_P(WaitsTest, TheListOfARunWhoseNumbersAreUsedAgainReplaysIt) {
+  const auto create = [] {
+    for (int i = 0; i < 40; ++i) {
+      std::thread created([] {
+        std::this_thread::yield();
+        std::this_thread::yield();
+      });
+      i % 2 == 0 ? created.join() : created.detach();
+      std::this_thread::yield();
+      if (i % 4 == 3) {
+        for (int k = 0; k < 30; ++k) std::this_thread::yield();
+      }
+    }
+  };
+  Program program({{create}, {[] {
+                     for (int i = 0; i < 40; ++i) std::this_thread::yield();
+                   }}});
+  for (const handoff::Strategy strategy : {handoff::Strategy::kBytes, handoff::Strategy::kRandom, handoff::Strategy::kPos}) {
+    for (const Granularity granularity : {Granularity::kOp, Granularity::kSync, Granularity::kAccess}) {
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        const Record& record = program.Run(MakePlan(strategy, granularity, seed), GetParam());
+        const std::uint64_t hash = record.hash;
+        const std::vector<Switch> switches(record.switches, record.switches + record.switch_count);
+        Plan plan = MakePlan(handoff::Strategy::kListed, granularity, seed);
+        plan.switches = switches.data();
+        plan.switch_count = switches.size();
+        ASSERT_EQ(program.Run(plan, GetParam()).hash, hash) << kStrategyNames[static_cast<std::size_t>(strategy)] << " " << seed;
+      }
+    }
+  }
+}
+
+TEST_P(WaitsTest, AThreadThatJoinsItselfIsTold) {
+  RunAll({{[] { std::thread([] { EXPECT_EQ(pthread_join(pthread_self(), nullptr), EDEADLK); }).join(); }}}, [] {}, [] {});
+}
+
 TEST_P(WaitsTest, AWaitForAThreadThatNobodySchedulesSaysSo) {
   static std::mutex mutex;
   static std::condition_variable condition;

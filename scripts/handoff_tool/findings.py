@@ -271,8 +271,8 @@ def origin(path: Path, flags: Origin | None = None) -> Origin:
         if word == comments.FINDS:
             continue
         flag = getattr(flags, word, "")
-        on_safe = word == "twin" and flag == comments.SAFE  # a twin's case must pass there, which anybody may try
-        if word != "carrier" and not on_safe and flag not in ("", name):
+        # On another twin, sanitizer or carrier anybody may try it; the operations of another target are not these.
+        if word == "target" and flag not in ("", name):
             raise Failure(
                 f"{path}: expected no other --{word} than {name}, as its comment '# {word}: {name}' says, found '--{word} {flag}'; "
                 "leave the flag out, or correct the comment."

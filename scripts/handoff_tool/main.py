@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import fcntl
 import json
 import os
@@ -209,9 +210,9 @@ VARIABLES = (
 
 
 def _check_variables() -> None:
-    """A misspelt one would be ignored in silence."""
+    """A misspelt one would be ignored in silence. Others that begin likewise are their owner's."""
     for name in sorted(os.environ):
-        if name.startswith("HANDOFF_"):
+        if name.startswith("HANDOFF_") and difflib.get_close_matches(name, VARIABLES, 1, 0.9):
             choose("environment variable", name, VARIABLES)
 
 
