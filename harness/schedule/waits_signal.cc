@@ -41,7 +41,7 @@ std::uint64_t Bits(const sigset_t& set) {
   return bits;
 }
 
-// What is left of a line "NAME:<tab>HEX" of a file of the kernel's; 0 if there is none.
+// The number in a line "NAME:<tab>HEX" of one of the kernel's files; 0 if there is none.
 std::uint64_t ReadHex(const char* path, const char* name) {
   char text[4096];
   const long file = RawSyscall(SYS_openat, AT_FDCWD, Word(path), O_RDONLY | O_CLOEXEC);
@@ -174,6 +174,11 @@ void TakeFromProcess(std::uint64_t wanted) {
   }
 }
 
+// After a wait for a signal that has found one: there may be more to find for those who were told to look in vain.
+void LetOthersLook() {
+  for (int id = 0; id < state.count; ++id) state.threads[id].asked = false;
+}
+
 // As sigtimedwait: what has been sent is the kernel's, since the caller blocks it.
 int WaitSignal(const sigset_t* set, siginfo_t* info, const timespec* time, const char* what) {
   constexpr timespec kNow = {};
@@ -185,6 +190,7 @@ int WaitSignal(const sigset_t* set, siginfo_t* info, const timespec* time, const
   for (;;) {
     TakeFromProcess(Bits(*set));
     const int signal = Real_sigtimedwait()(set, info, &kNow);
+    if (signal >= 0) LetOthersLook();
     if (signal >= 0 || errno != EAGAIN) return signal;
     if (std::exchange(thread.asks_kernel, false)) return Real_sigtimedwait()(set, info, nullptr);
     if (limit != kNoLimit && state.now >= limit) return MinusOne(EAGAIN);
@@ -237,6 +243,7 @@ int Suspend(const sigset_t* mask, Nanoseconds limit, const char* what) {
     TakeFromProcess(~Bits(*mask));
     if (Real_ppoll()(nullptr, 0, &kNow, mask) != 0) {
       result = errno;
+      LetOthersLook();
     } else if (std::exchange(thread.asks_kernel, false)) {
       Real_sigsuspend()(mask);
       result = EINTR;
