@@ -213,9 +213,7 @@ int PrintFiles(const Target& target, const Options& options) {
   }
   return std::fflush(stdout) == 0 ? 0 : kExitUsage;
 }
-}  // namespace
 
-namespace {
 // What is wrong with the tables of a target, in a sentence; "" if nothing is.
 std::string MistakeIn(const Target& target) {
   const std::string_view own[] = {target.name};

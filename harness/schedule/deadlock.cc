@@ -85,39 +85,43 @@ void AddWaiter(int id) {
   Add(". ");
 }
 
-// Follows owners from `start`; writes the cycle if it comes back to where it was. The threads of it; none if there is none.
-ThreadSet AddCycle(int start) {
-  int path[kMaxControlled] = {};
-  int steps = 0;
+// A way from thread to thread, each waiting for the next.
+struct Way {
+  int threads[kMaxControlled] = {};
+  int length = 0;
+  int cycle = -1;  // where it comes back to; -1: it ends
+};
+
+// Follows owners from `start`.
+Way FollowOwners(int start) {
+  Way way;
   ThreadSet seen = 0;
   int at = start;
   while (at >= 0 && !Has(seen, at)) {
     seen |= Only(at);
-    path[steps++] = at;
+    way.threads[way.length++] = at;
     at = Waits(at) ? OwnerOf(state.threads[at]) : -1;
   }
-  if (at < 0) return 0;
-  int first = 0;
-  while (path[first] != at) ++first;
-  ThreadSet cycle = 0;
-  Add("Cycle: ");
-  for (int i = first; i < steps; ++i) {
-    cycle |= Only(path[i]);
-    AddThread(path[i]);
-    Add(" -> ");
-  }
-  AddThread(at);
-  Add(".");
-  return cycle;
+  if (at < 0) return way;
+  way.cycle = 0;
+  while (way.threads[way.cycle] != at) ++way.cycle;
+  return way;
 }
 
-bool IsInCycle(int start) {
-  int at = start;
-  for (int steps = 0; steps < kMaxControlled && at >= 0; ++steps) {
-    at = Waits(at) ? OwnerOf(state.threads[at]) : -1;
-    if (at == start) return true;
+// Writes the cycle that the way from `start` comes to. The threads of it; none if there is none.
+ThreadSet AddCycle(int start) {
+  const Way way = FollowOwners(start);
+  if (way.cycle < 0) return 0;
+  ThreadSet cycle = 0;
+  Add("Cycle: ");
+  for (int i = way.cycle; i < way.length; ++i) {
+    cycle |= Only(way.threads[i]);
+    AddThread(way.threads[i]);
+    Add(" -> ");
   }
-  return false;
+  AddThread(way.threads[way.cycle]);
+  Add(".");
+  return cycle;
 }
 
 // Those that wait for what no waiting thread holds: all others wait for one of these, in the end.
@@ -150,7 +154,7 @@ void AskAll(int current, StackOf of, ThreadSet decisive) {
 
 bool HasCycle() {
   for (int i = 0; i < state.count; ++i) {
-    if (IsInCycle(i)) return true;
+    if (FollowOwners(i).cycle >= 0) return true;
   }
   return false;
 }

@@ -270,11 +270,10 @@ def origin(path: Path, flags: Origin | None = None) -> Origin:
     for word, name in comments.read(path).items():
         if word == comments.FINDS:
             continue
-        flag = getattr(flags, word, "")
         # On another twin, sanitizer or carrier anybody may try it; the operations of another target are not these.
-        if word == "target" and flag not in ("", name):
+        if word == "target" and flags and flags.target not in ("", name):
             raise Failure(
-                f"{path}: expected no other --{word} than {name}, as its comment '# {word}: {name}' says, found '--{word} {flag}'; "
+                f"{path}: expected no other --target than {name}, as its comment '# target: {name}' says, found '--target {flags.target}'; "
                 "leave the flag out, or correct the comment."
             )
         beside = getattr(found, word)

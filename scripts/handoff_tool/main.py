@@ -195,7 +195,7 @@ def _read(words: list[str]) -> argparse.Namespace:
     return args
 
 
-# What is read by this command and its tests, and, run by hand, by a target (harness/run/options.cc, publish.cc, address_space.cc).
+# What is read by this command and its tests, and, run by hand, by a target (harness/run/options.cc, address_space.cc).
 VARIABLES = (
     "HANDOFF_CACHE",
     "HANDOFF_UPDATE_GOLDEN",
